@@ -101,7 +101,7 @@ struct result {
     void *params;
     size_t bytes;
     int64_t updates[2]; /* of the first parameter and of the last */
-    bool frozen;        /* the first */
+    bool frozen;        /* the first; and so in the model */
     uint64_t plans;
 };
 
@@ -131,7 +131,10 @@ train(struct et_ctx *cx, const char *text, struct freezer *f,
     const struct et_param_space *space = r.state->params;
     out->updates[0] = space->slot[0].updates;
     out->updates[1] = space->slot[space->n - 1].updates;
-    out->frozen = space->slot[0].frozen;
+    struct et_leaves leaves;
+    need(cx, et_module_leaves(cx, r.state->model->root, ET_PARAM, &leaves));
+    out->frozen = space->slot[0].frozen && !leaves.v[0].param->requires_grad;
+    et_leaves_release(&leaves);
     struct et_graph_stats stats;
     et_graph_get_stats(r.state->graph, &stats);
     out->plans = stats.plans_built;

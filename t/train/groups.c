@@ -85,24 +85,27 @@ test_rates(struct et_ctx *cx)
     train(&start, cx, NET("lr: 0.1"), 0);
     train(&plain, cx, NET("lr: 0.1"), 1);
     train(&after, cx,
-          NET("lr: 0.1, groups: [{match: bias, lr: 0.25x}, {match: '^bn1', lr: 0.2},"
-              " {match: '^fc', lr: 0.3, weight_decay: 0.5}]"),
+          NET("lr: 0.1, weight_decay: 0.5,"
+              " groups: [{match: bias, lr: 0.25x, weight_decay: 0},"
+              " {match: '^bn1', lr: 0.2}, {match: '^fc', lr: 0.3, weight_decay: 1}]"),
           1);
     const struct et_param_space *s = start.r.state->params;
     const char *bias = name_with(s, "bias", true), *rest = s->slot[0].name;
     ok(moved(&start, &plain, &after, bias, .25, 0),
        "a group at 0.25x learns at a quarter of the rate");
     ok(moved(&start, &plain, &after, "bn1.bias", .25, 0) &&
-           moved(&start, &plain, &after, "bn1.weight", 2, 0),
+           moved(&start, &plain, &after, "bn1.weight", 2, .2 * .5),
        "of two groups that fit a name the first has it");
-    ok(moved(&start, &plain, &after, "fc.weight", 3, .3 * .5),
+    ok(moved(&start, &plain, &after, "fc.weight", 3, .3 * 1),
        "one with a rate and a decay has these");
-    ok(moved(&start, &plain, &after, rest, 1, 0), "the rest learns as before");
+    ok(moved(&start, &plain, &after, rest, 1, .1 * .5),
+       "the rest is as the optimizer has it");
     const struct et_param_space *t = after.r.state->params;
     ok(t->n_groups == 4 && t->n == s->n && t->total == s->total,
        "groups move parameters, and make none larger");
     ok(et_optimizer_group(after.r.state->optimizer, 1)->lr == .025 &&
-           et_optimizer_group(after.r.state->optimizer, 3)->weight_decay == .5,
+           et_optimizer_group(after.r.state->optimizer, 1)->weight_decay == 0 &&
+           et_optimizer_group(after.r.state->optimizer, 3)->weight_decay == 1,
        "who watches finds the rate and the decay of each");
     drop(&start);
     drop(&plain);
@@ -177,6 +180,14 @@ test_set(struct et_ctx *cx)
        "a group that is not there is named");
     is_int(d.n_refused, 3, "(these three)");
     is_str(d.answer[5], "was 0.1", "and the rest's rate is set as ever");
+    static const char all[] = NET("lr: 0.1, groups: [{match: '', lr: 0.5x}]");
+    static const char half[] = NET("lr: 0.05");
+    static const struct ask twice = {3, "set optimizer.lr 0.2"},
+                            once = {3, "set optimizer.lr 0.1"};
+    desk_train(cx, &(struct how){.text = all, .ask = &twice, .n = 1}, &set);
+    desk_train(cx, &(struct how){.text = half, .ask = &once, .n = 1}, &plain);
+    is_int(same_losses(&plain, &set), BATCHES,
+           "a group at 0.5x follows the rate that is set");
     free(plain.params);
     free(set.params);
 }

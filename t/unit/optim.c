@@ -510,7 +510,12 @@ surgery(void)
     is_near(q[99], 99 - .05, 64 * ROUNDED, "what was added starts its own");
 
     t->slot[1].frozen = true;
-    step(g, opt, (const float[]){.5f, .5f, .5f}, NULL, false);
+    static const bool all[] = {true, true, true};
+    const int64_t total[] = {t->total};
+    et_graph_reset(g);
+    must(et_optimizer_update(g, opt, et_fill(g, ET_F32, 1, total, .5), all, NULL));
+    must(et_eval(g, NULL, 0));
+    et_optimizer_done(opt, false);
     read_slot(t, -1, 1, m);
     read_slot(t, -1, 0, fresh);
     ok(memcmp(p, m, 4 * sizeof *p) == 0 && t->slot[1].updates == 2,
