@@ -579,30 +579,20 @@ greet(const struct etd_keys *keys, const char *name, const unsigned char *id,
     return line;
 }
 
-/* Record FROM, and all after it, were missed. */
+/* Says KIND with KEY being NUMBER, and a SERIES where that is not NULL. */
 static void
-ask_again(struct etd_channel *line, int64_t from)
+say(struct etd_channel *line, enum etd_kind kind, const char *key, int64_t number,
+    const char *series)
 {
     char bytes[256];
     struct etd_out out;
-    const struct etd_head head = {.kind = ETD_NACK};
-    etd_begin(&out, bytes, sizeof bytes, &head, 1);
-    etd_put_int(&out, "from", from);
+    const struct etd_head head = {.kind = kind};
+    etd_begin(&out, bytes, sizeof bytes, &head, 1 + !!series);
+    etd_put_int(&out, key, number);
+    if (series)
+        etd_put_text(&out, "series", series);
     if (!etd_channel_send(line, bytes, etd_end(&out)))
-        bail("NACK cannot be sent");
-}
-
-static void
-ask_points(struct etd_channel *line, int id)
-{
-    char bytes[256];
-    struct etd_out out;
-    const struct etd_head head = {.kind = ETD_HIST};
-    etd_begin(&out, bytes, sizeof bytes, &head, 2);
-    etd_put_int(&out, "id", id);
-    etd_put_text(&out, "series", "loss/train/total");
-    if (!etd_channel_send(line, bytes, etd_end(&out)))
-        bail("HIST cannot be sent");
+        bail("%s cannot be sent", etd_kind_name(kind));
 }
 
 static void
@@ -630,12 +620,12 @@ test_passed_on(void)
     while (hear(line, &f) && (int)f.head.kind >= ET_RECORD_COUNT)
         ;
     is_int(f.head.hseq, h.log.seq - 4, "with the next record");
-    ask_again(line, h.log.seq - 9);
+    say(line, ETD_NACK, "from", h.log.seq - 9, NULL);
     while (hear(line, &f) &&
            ((int)f.head.kind >= ET_RECORD_COUNT || f.head.hseq > h.log.seq - 9))
         ;
     is_int(f.head.hseq, h.log.seq - 9, "it is sent those again that it says it lacks");
-    ask_points(line, 7);
+    say(line, ETD_HIST, "id", 7, "loss/train/total");
     while (hear(line, &f) && f.head.kind != ETD_HIST)
         ;
     is_int(etd_get_int(&f.body, "id", -1), 7, "and told of the run's history");

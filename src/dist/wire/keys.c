@@ -179,6 +179,26 @@ lock_lists(struct et_ctx *cx, const char *path, int *dir)
     return status;
 }
 
+/* The N bytes of TEXT without the lines that are OF WHOM, and each with its end, to
+ * OUT. Returns their bytes: N and one at most. */
+static size_t
+copy_others(const char *text, size_t n, bool (*of)(const char *line, const char *whom),
+            const char *whom, char *out)
+{
+    size_t used = 0;
+    for (const char *at = text; at < text + n;) {
+        size_t length = strcspn(at, "\n");
+        bool ends = at + length < text + n;
+        if (!of(at, whom)) {
+            memcpy(out + used, at, length);
+            out[used + length] = '\n';
+            used += length + 1;
+        }
+        at += length + ends;
+    }
+    return used;
+}
+
 /* ---- authorized_keys ---- */
 
 /* Seconds at which the day "YYYY-MM-DD" is over; 0: it is no day. */
@@ -318,25 +338,6 @@ is_line_of(const char *line, const char *key)
            memcmp(line, key, ETD_KEY_TEXT - 1) == 0;
 }
 
-/* The N bytes of TEXT without the lines of KEY, and each with its end, to OUT. Returns
- * their bytes: N and one at most. */
-static size_t
-copy_others(const char *text, size_t n, const char *key, char *out)
-{
-    size_t used = 0;
-    for (const char *at = text; at < text + n;) {
-        size_t length = strcspn(at, "\n");
-        bool ends = at + length < text + n;
-        if (!is_line_of(at, key)) {
-            memcpy(out + used, at, length);
-            out[used + length] = '\n';
-            used += length + 1;
-        }
-        at += length + ends;
-    }
-    return used;
-}
-
 /* A list for workers must be right from end to end: a worker lets nobody in
  * otherwise. */
 static et_status
@@ -379,7 +380,7 @@ allow_locked(struct et_ctx *cx, const char *path, const char *key, bool is_opera
         status = ET_OK;
         n = 0;
     }
-    size_t used = copy_others(room->text, n, key, room->out);
+    size_t used = copy_others(room->text, n, is_line_of, key, room->out);
     used += (size_t)snprintf(room->out + used, 512, "%s %s %.60s\n",
                              is_operator ? "operator" : "viewer", key, comment);
     if (status == ET_OK)
@@ -513,23 +514,12 @@ etd_workers_read(struct et_ctx *cx, const char *path, struct etd_worker_list *ou
     return status;
 }
 
-/* The N bytes of TEXT without the line of NAME, and each line with its end, to OUT.
- * Returns their bytes: N and one at most. */
-static size_t
-copy_other_workers(const char *text, size_t n, const char *name, char *out)
+/* Is LINE that of the worker NAME? */
+static bool
+is_line_about(const char *line, const char *name)
 {
-    size_t used = 0, word = strlen(name);
-    for (const char *at = text; at < text + n;) {
-        size_t length = strcspn(at, "\n");
-        bool ends = at + length < text + n;
-        if (strncmp(at, name, word) != 0 || at[word] != ':') {
-            memcpy(out + used, at, length);
-            out[used + length] = '\n';
-            used += length + 1;
-        }
-        at += length + ends;
-    }
-    return used;
+    size_t n = strlen(name);
+    return strncmp(line, name, n) == 0 && line[n] == ':';
 }
 
 /* Who reads the list must find it right from end to end. */
@@ -568,7 +558,7 @@ write_locked(struct et_ctx *cx, const char *path, const char *name,
         status = ET_OK;
     }
     if (status == ET_OK)
-        used = copy_other_workers(text, n, name, out);
+        used = copy_others(text, n, is_line_about, name, out);
     if (w && w->key[0])
         used += (size_t)snprintf(out + used, 1024,
                                  "%s: {address: \"%s\", key: \"%s\", since: %s}\n",
