@@ -180,6 +180,9 @@ test_set(struct et_ctx *cx)
        "a group that is not there is named");
     is_int(d.n_refused, 3, "(these three)");
     is_str(d.answer[5], "was 0.1", "and the rest's rate is set as ever");
+    free(plain.params);
+    free(set.params);
+    plain = set = (struct result){0};
     static const char all[] = NET("lr: 0.1, groups: [{match: '', lr: 0.5x}]");
     static const char half[] = NET("lr: 0.05");
     static const struct ask twice = {3, "set optimizer.lr 0.2"},

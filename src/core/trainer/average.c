@@ -188,18 +188,22 @@ append_part(struct eti_average *a, const struct et_state *s, double smoothing,
     return ET_OK;
 }
 
-/* The first assignment to WEIGHTS at or behind element FROM; NULL: it was the last. */
-static const struct eti_assignment *
-next_stretch(const struct et_graph *g, const struct et_tensor *weights, int64_t from)
+/* The first assignment to WEIGHTS at or behind element FROM, to *OUT: the graph moves its
+ * own when it is given more. False: it was the last. */
+static bool
+next_stretch(const struct et_graph *g, const struct et_tensor *weights, int64_t from,
+             struct eti_assignment *out)
 {
-    const struct eti_assignment *first = NULL;
+    bool found = false;
     for (int i = 0; i < g->n_assign; i++) {
         const struct eti_assignment *one = &g->assign[i];
-        if (one->leaf->storage == weights->storage && one->leaf->offset >= from &&
-            (!first || one->leaf->offset < first->leaf->offset))
-            first = one;
+        if (one->leaf->storage != weights->storage || one->leaf->offset < from ||
+            (found && one->leaf->offset >= out->leaf->offset))
+            continue;
+        *out = *one;
+        found = true;
     }
-    return first;
+    return found;
 }
 
 /* Are all assignments to the weights stretches of flat memory, or rows of it, as
@@ -222,17 +226,18 @@ append_weights(struct eti_average *a, const struct et_state *s, double smoothing
     struct et_graph *g = s->graph;
     struct et_tensor *weights = s->params->values;
     int64_t at = 0, total = weights->desc.shape[0];
-    const struct eti_assignment *next;
+    struct eti_assignment next;
+    bool found;
     do { /* overlapping ones do not arise: each weight has one new value */
-        next = next_stretch(g, weights, at);
-        int64_t begin = next ? next->leaf->offset : total;
+        found = next_stretch(g, weights, at, &next);
+        int64_t begin = found ? next.leaf->offset : total;
         struct et_tensor *same =
             begin > at ? et_slice(g, weights, 0, at, begin - at, 1) : NULL;
         ET_TRY(append_part(a, s, smoothing, at, same));
-        if (next)
-            ET_TRY(append_part(a, s, smoothing, begin, next->value));
-        at = next ? begin + et_desc_count(&next->leaf->desc) : total;
-    } while (next);
+        if (found)
+            ET_TRY(append_part(a, s, smoothing, begin, next.value));
+        at = found ? begin + et_desc_count(&next.leaf->desc) : total;
+    } while (found);
     return ET_OK;
 }
 
