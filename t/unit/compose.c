@@ -373,6 +373,24 @@ find_row(const struct eti_form *f, const char *path)
     return NULL;
 }
 
+/* What shut sections say of an optimizer with parameter groups. */
+static void
+form_of_groups(void)
+{
+    struct eti_sketch *d = sketch_of(
+        "max_duration: 1ep\nmodel: mlp\n"
+        "train_data: {name: synthetic_images, batch_size: 8, num_samples: 32}\n"
+        "optimizer:\n  name: sgd\n  lr: 0.1\n  groups:\n"
+        "    - {match: bias, scheduler: constant}\n    - {match: '^fc'}\n");
+    struct eti_form f;
+    ok(eti_form_of_recipe(cx, d->recipe, &f) == ET_OK, "a recipe has groups");
+    is_str(find_row(&f, "optimizer.groups")->value, "bias, \"^fc\"",
+           "they are summed up by their patterns");
+    is_str(find_row(&f, "optimizer")->value, "sgd", "and their optimizer by its name");
+    eti_form_release(&f);
+    eti_sketch_free(&d);
+}
+
 static void
 forms(void)
 {
@@ -743,6 +761,7 @@ main(void)
     saving();
     differences();
     forms();
+    form_of_groups();
     checks();
     found();
     timelines();

@@ -88,22 +88,35 @@ add_line(void *data, const struct eti_line *line)
         b->section[i] = f->n - 1;
 }
 
-/* What a section that is shut says: names, else what is set in it. */
+/* Are the items of ROW parameter groups? All of these have the same name. */
+static bool
+lists_groups(const struct eti_form_row *r)
+{
+    return r->row && r->row->type == ET_OPT_PARTS && r->row->kind == ET_KIND_GROUP;
+}
+
+/* What a section that is shut says: names (of parameter groups the patterns), else what
+ * is set in it. */
 static void
 sum_up(struct eti_form *f, int section)
 {
     struct eti_text t = {.cx = f->arena.cx};
-    bool has_names = false;
+    bool has_names = false, is_groups = lists_groups(&f->row[section]);
     for (int i = section + 1; i < f->n && f->row[i].depth > f->row[section].depth;
          i++) {
         const struct eti_form_row *r = &f->row[i];
         bool is_own = r->parent == section;
-        bool is_name = r->part && (is_own || strcmp(r->label, "name") == 0);
+        bool is_name = is_groups ? strcmp(r->label, "match") == 0
+                                 : r->part && (is_own || strcmp(r->label, "name") == 0);
         bool is_off = strcmp(r->value, "false") == 0;
         if (is_name && !is_off)
             eti_text_add(&t, "%s%s", t.used ? ", " : "",
-                         strcmp(r->label, "name") == 0 ? r->value : r->label);
+                         is_groups || strcmp(r->label, "name") == 0 ? r->value
+                                                                    : r->label);
         has_names = has_names || is_name;
+        for (int depth = r->depth; !is_groups && lists_groups(r) && i + 1 < f->n &&
+                                   f->row[i + 1].depth > depth;)
+            i++; /* another section says which they are */
     }
     for (int i = section + 1; i < f->n && !has_names && f->row[i].parent >= section;
          i++) {
