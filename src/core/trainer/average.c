@@ -188,8 +188,8 @@ append_part(struct eti_average *a, const struct et_state *s, double smoothing,
     return ET_OK;
 }
 
-/* The first assignment to WEIGHTS at or behind element FROM, to *OUT: the graph moves its
- * own when it is given more. False: it was the last. */
+/* The first assignment to WEIGHTS at or behind element FROM, to *OUT: the graph moves
+ * its own when it is given more. False: it was the last. */
 static bool
 next_stretch(const struct et_graph *g, const struct et_tensor *weights, int64_t from,
              struct eti_assignment *out)
