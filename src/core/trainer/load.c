@@ -263,17 +263,23 @@ check_run(struct et_trainer *t, const struct eti_checkpoint *c)
     return ET_OK;
 }
 
+/* Outside of all places, whatever was being read when something failed. */
+static void
+from_the_top(struct et_archive *a, enum et_archive_mode mode)
+{
+    a->mode = mode;
+    a->length = 0;
+    a->prefix[0] = '\0';
+}
+
 typedef et_status archive_fn(struct et_trainer *t, struct et_archive *a);
 
 static et_status
 walk(struct et_trainer *t, struct eti_checkpoint *c, archive_fn *fn,
      enum et_archive_mode mode)
 {
-    struct et_archive *a = &c->archive;
-    a->mode = mode;
-    a->length = 0;
-    a->prefix[0] = '\0';
-    return fn(t, a);
+    from_the_top(&c->archive, mode);
+    return fn(t, &c->archive);
 }
 
 bool
@@ -288,9 +294,7 @@ tell_loading(struct et_trainer *t, struct eti_checkpoint *c)
 {
     struct et_archive *a = &c->archive;
     struct et_loading loading = {.name = c->name, .archive = a};
-    a->mode = ET_ARCHIVE_LOAD;
-    a->length = 0;
-    a->prefix[0] = '\0';
+    from_the_top(a, ET_ARCHIVE_LOAD);
     ET_TRY(et_archive_enter(a, "trainer"));
     if (et_archive_has(a, "timestamp/counts"))
         ET_TRY(et_archive_timestamp(a, "timestamp", &loading.timestamp));
