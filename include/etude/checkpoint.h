@@ -18,7 +18,7 @@ extern "C" {
 
 /* What is saved where, and when. All text is borrowed. */
 struct et_checkpoint_config {
-    const char *directory; /* for the folders; made where there is none */
+    const char *directory; /* that holds the folders; made if it is missing */
     bool only_at_end;      /* when the run stops or ends, and not before */
     /* in any unit; unset: as often as 3.5 % of time allows, not more than every 5 s */
     struct et_time interval;

@@ -19,7 +19,7 @@ extern bool heard_full; /* the viewer's connection takes nothing more, */
 extern int heard_room;  /* or nothing beyond so many that have not been forgotten */
 
 void heard_forget(void);
-/* Message I; its kind is ETD_KIND_COUNT where there is none. */
+/* Message I; its kind is ETD_KIND_COUNT if fewer have come. */
 struct etd_frame heard_frame(int i);
 int heard_count(enum etd_kind kind);
 struct etd_frame heard_last(enum etd_kind kind);

@@ -232,7 +232,7 @@ test_load(void)
 
 /* ---- its machine ---- */
 
-/* From here on nvidia-smi is SCRIPT; NULL: there is none. */
+/* From here on nvidia-smi is SCRIPT; NULL: the program is missing. */
 static void
 gpu_program(const char *script)
 {

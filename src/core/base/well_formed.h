@@ -14,8 +14,8 @@ struct eti_msgpack_item {
 };
 
 /* The item that begins at P, with N (1 or more) bytes left: false where its header is
- * cut off or is none. Payload and elements may run past the end: the caller
- * compares. */
+ * cut off, or its first byte begins no item. Payload and elements may run past the end:
+ * the caller compares. */
 bool eti_msgpack_item_read(const unsigned char *p, size_t n,
                            struct eti_msgpack_item *out);
 

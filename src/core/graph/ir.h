@@ -81,7 +81,7 @@ bool eti_is_f32_or_low(enum et_dtype dtype); /* what registers of f32 can hold *
 bool eti_same_space(const struct et_desc *a, const struct et_desc *b);
 /* Do A and B have the same elements, in the same order? Both may be left out (-1). */
 bool eti_ir_same_value(const struct eti_ir *ir, int a, int b);
-/* Is STEP's op ID? That of a removed step is none. */
+/* Is STEP's op ID? A removed step has no op. */
 bool eti_ir_is(const struct eti_ir *ir, int step, enum et_op_id id);
 /* The step that makes VALUE, or what VALUE is a view of; -1 where that is a leaf, or
  * VALUE is left out. */

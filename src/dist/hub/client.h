@@ -94,7 +94,7 @@ void etd_client_verify(struct etd_client *c);
 
 /* Sends OP; KEY and VALUE may be NULL. IF_REV -1: whatever the settings' revision. ID
  * is drawn, and names the answers. ECANCELED while the channel is not live: commands
- * are never kept for later. EINVAL for one that is none. */
+ * are never kept for later. EINVAL where OP is no command. */
 ET_NODISCARD et_status etd_client_command(struct etd_client *c, enum etd_op op,
                                           const char *key, const char *value,
                                           int64_t if_rev, int ttl_ms,

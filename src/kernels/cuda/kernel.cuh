@@ -79,7 +79,7 @@ template <class T, int N> struct __align__(sizeof(T) * N) etk_pack { T v[N]; };
 template <class T> struct etk_lanes { enum { count = 16 / sizeof(T) }; };
 
 /* Calls a template with T the type of DTYPE: ETK_FLOATS(dtype, launch, args...) is
- * launch<T>(args...), or cudaErrorInvalidValue for a dtype that is none of the
+ * launch<T>(args...), or cudaErrorInvalidValue where the dtype is another than these
  * three. */
 #define ETK_FLOATS(dtype, function, ...)                                               \
     ((dtype) == ET_F32    ? function<float>(__VA_ARGS__)                               \
