@@ -226,7 +226,7 @@ append_weights(struct eti_average *a, const struct et_state *s, double smoothing
     struct et_graph *g = s->graph;
     struct et_tensor *weights = s->params->values;
     int64_t at = 0, total = weights->desc.shape[0];
-    struct eti_assignment next;
+    struct eti_assignment next = {0};
     bool found;
     do { /* overlapping ones do not arise: each weight has one new value */
         found = next_stretch(g, weights, at, &next);
