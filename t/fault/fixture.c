@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "core/trainer/checkpoint.h"
+#include "core/trainer/part.h"
 #include "t/tap.h"
 
 bool

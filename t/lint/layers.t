@@ -90,6 +90,20 @@ none('public headers include no private ones', @public);
 none("a device's headers stay in its folder", @device);
 none("a library's headers stay in the folder that adapts it", @foreign);
 
+# A part of the trainer sees what core/trainer/part.h gives it, not the trainer or
+# another part.
+my $parts = 'src/core/trainer/parts.def';
+my @types = code($parts) =~ /^PART\(\w+, (\w+)\)/mg;
+my %part;
+for my $path (files(qr/\.c$/, 'src/core/trainer')) {
+    my ($type) = code($path) =~ /^const struct eti_part_type (\w+) = /m or next;
+    $part{$type} = $path;
+}
+ok(@types && @types == keys %part && !grep({ !$part{$_} } @types),
+   "each row of $parts has its file");
+none('no part of the trainer looks into it',
+     grep { code($part{$_}, 1) =~ m{"core/trainer/trainer_impl\.h"} } sort keys %part);
+
 # What an archive may leave to others, by prefix (STYLE.md section 2).
 my %forbidden = (
     'libetude-tui.a' => qr/^(cli_|main$)/,

@@ -216,7 +216,7 @@ crowd(struct et_ctx *cx)
     need(cx, r.parts.dev->table->pool(r.parts.dev->handle, &pool));
     gpusim_take(NULL);
     is_int(r.n_losses, 2, "with memory that another holds every batch is done");
-    int64_t pieces = r.trainer->accum;
+    int64_t pieces = r.trainer->pieces.accum;
     ok(pieces > 1, "in %lld pieces", (long long)pieces);
     is_int((long)pool.retries, 0, "and no memory was asked for in vain");
     recipe_close(&r);

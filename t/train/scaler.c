@@ -2,7 +2,8 @@
  * which gradient. An MLP on eight images, in batches of four; device "ref", and "cpu"
  * where it is said. */
 #include "core/checkpoint/archive.h"
-#include "core/trainer/trainer_impl.h"
+#include "core/trainer/part.h"
+#include "core/trainer/readback.h"
 #include "t/data/fixture.h"
 #include "t/device.h"
 #include "t/tap.h"
@@ -110,13 +111,48 @@ same(const struct copy *a, const struct copy *b)
            memcmp(a->v[1], b->v[1], bytes) == 0;
 }
 
+/* What a checkpoint would have at PATH; NAN: nothing. */
+static double
+archived(struct run *r, const char *path)
+{
+    struct et_archive a = {0};
+    float v = NAN;
+    eti_archive_begin(&a, r->cx);
+    need(r->cx, eti_parts_archive(r->trainer, &a));
+    need(r->cx, eti_archive_end(&a));
+    for (int64_t i = 0; i < a.n; i++)
+        if (strcmp(a.item[i].path, path) == 0)
+            memcpy(&v, a.item[i].data, sizeof v);
+    eti_archive_release(&a);
+    return (double)v;
+}
+
+/* The run goes on from a scale of SCALE that CLEAN steps have stood. */
+static void
+load(struct run *r, float scale, float clean)
+{
+    struct et_archive a = {0};
+    eti_archive_begin(&a, r->cx);
+    need(r->cx, eti_parts_archive(r->trainer, &a));
+    need(r->cx, eti_archive_end(&a));
+    need(r->cx, eti_archive_sort(&a));
+    memcpy(eti_archive_find(&a, "scaler/scale")->data, &scale, sizeof scale);
+    memcpy(eti_archive_find(&a, "scaler/clean_steps")->data, &clean, sizeof clean);
+    a.mode = ET_ARCHIVE_LOAD;
+    need(r->cx, eti_parts_archive(r->trainer, &a));
+    eti_archive_release(&a);
+}
+
 static double
 clean_steps(struct run *r)
 {
-    float clean;
-    struct et_trainer *t = r->trainer;
-    need(r->cx, et_tensor_read(r->cx, t->scaler.clean, &clean, sizeof clean));
-    return (double)clean;
+    return archived(r, "scaler/clean_steps");
+}
+
+static bool
+is_scaled(struct run *r)
+{
+    return r->state->loss_scale != 1 || !isnan(archived(r, "scaler/scale"));
 }
 
 static void
@@ -184,12 +220,17 @@ test_default(struct et_ctx *cx)
     struct run r;
     struct et_algorithm *a;
     start(&r, cx, &(struct choice){.precision = ET_PRECISION_AMP_FP16}, &a);
-    ok(r.state->loss_scale == 65536 && r.trainer->scaler.rule.interval == 2000,
+    double first = r.state->loss_scale;
+    load(&r, SMALL, 1998);
+    fit(&r, 1);
+    double before = r.state->loss_scale;
+    fit(&r, 1);
+    ok(first == 65536 && before == SMALL && r.state->loss_scale == 2 * SMALL,
        "the scale begins at 65536 and grows after 2000 steps");
     stop(&r, &a);
     start(&r, cx, &(struct choice){.precision = ET_PRECISION_AMP_BF16}, &a);
     fit(&r, 2);
-    ok(r.state->loss_scale == 1 && !r.trainer->scaler.scale, "bf16 needs no scaling");
+    ok(!is_scaled(&r), "bf16 needs no scaling");
     stop(&r, &a);
     run_prepare(&r, cx, &(struct run_setup){.n = 8});
     r.config.precision = ET_PRECISION_AMP_FP16;
@@ -224,7 +265,7 @@ test_collapse(struct et_ctx *cx)
     ok(r.state->loss_scale == 1, "the scale falls to 1 and no further");
     /* Where batches are not waited for, those that were under way by then count. */
     int64_t batches = r.state->timestamp.batch;
-    ok(batches >= 3 && batches <= 3 + r.trainer->readback.ahead,
+    ok(batches >= 3 && batches <= 3 + eti_readback_ahead(r.trainer),
        "4, 2: the scale is to blame; at 1 the run is stopped (after %d batches)",
        (int)batches);
     is_int(et_trainer_outcome(r.trainer), ET_OUTCOME_DIVERGED, "as one that diverged");
@@ -318,16 +359,16 @@ test_archive(struct et_ctx *cx)
     start(&second, cx, &choice, &b);
     fit(&first, 5);
     eti_archive_begin(&archive, cx);
-    need(cx, eti_scaler_archive(first.trainer, &archive));
+    need(cx, eti_parts_archive(first.trainer, &archive));
     need(cx, eti_archive_end(&archive));
     need(cx, eti_archive_sort(&archive));
     archive.source = "test";
     archive.mode = ET_ARCHIVE_CHECK;
-    need(cx, eti_scaler_archive(second.trainer, &archive));
+    need(cx, eti_parts_archive(second.trainer, &archive));
     ok(second.state->loss_scale == SMALL && clean_steps(&second) == 0,
        "checking a checkpoint leaves the scale alone");
     archive.mode = ET_ARCHIVE_LOAD;
-    need(cx, eti_scaler_archive(second.trainer, &archive));
+    need(cx, eti_parts_archive(second.trainer, &archive));
     ok(second.state->loss_scale == 2 * SMALL && clean_steps(&second) == 2,
        "loading brings the scale and the count of clean steps");
     fit(&second, 1);
@@ -336,7 +377,7 @@ test_archive(struct et_ctx *cx)
     eti_archive_begin(&archive, cx);
     need(cx, eti_archive_sort(&archive));
     archive.mode = ET_ARCHIVE_LOAD;
-    need(cx, eti_scaler_archive(second.trainer, &archive));
+    need(cx, eti_parts_archive(second.trainer, &archive));
     ok(second.state->loss_scale == SMALL && clean_steps(&second) == 0,
        "a checkpoint of another precision begins anew");
     eti_archive_release(&archive);
@@ -375,8 +416,7 @@ test_change(struct et_ctx *cx)
     o.precision = ET_PRECISION_FP32;
     need(cx, et_trainer_fit_with(r.trainer, &o));
     double single = r.state->loss_value;
-    ok(r.state->loss_scale == 1 && !r.trainer->scaler.scale && isfinite(single),
-       "and back to fp32, where nothing is scaled");
+    ok(!is_scaled(&r) && isfinite(single), "and back to fp32, where nothing is scaled");
     stop(&r, &a);
 }
 

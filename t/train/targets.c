@@ -72,8 +72,8 @@ is_reached(struct et_trainer *t, const char *target, double value)
     bool reached;
     t->config.target = target;
     for (int i = 0; i < t->state.n_eval_metrics; i++)
-        t->eval_value[i].value =
-            strcmp(t->eval_value[i].name, "metrics/eval/Accuracy") == 0 ? value : 7;
+        t->evaluation.value[i].value =
+            strcmp(t->evaluation.value[i].name, "metrics/eval/Accuracy") == 0 ? value : 7;
     need(t->state.cx, eti_target_check(t, &reached));
     return reached;
 }
@@ -117,7 +117,7 @@ set_value(struct et_algorithm *self, enum et_event event, struct et_state *s,
     struct et_trainer *t = (struct et_trainer *)s;
     (void)self, (void)event, (void)log;
     for (int i = 0; i < s->n_eval_metrics; i++)
-        t->eval_value[i].value = *next_value;
+        t->evaluation.value[i].value = *next_value;
     next_value++;
     return ET_OK;
 }

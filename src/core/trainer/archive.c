@@ -11,7 +11,8 @@
 
 #include "core/checkpoint/archive.h"
 #include "core/data/loader_impl.h"
-#include "core/trainer/checkpoint.h"
+#include "core/trainer/loop.h"
+#include "core/trainer/trainer_impl.h"
 
 et_status
 eti_archive_model(struct et_trainer *t, struct et_archive *a)
@@ -89,18 +90,18 @@ archive_optimizer(struct et_trainer *t, struct et_archive *a)
 static et_status
 archive_eval_values(struct et_trainer *t, struct et_archive *a)
 {
-    void *block = t->eval_value;
+    void *block = t->evaluation.value;
     int64_t n = t->state.n_eval_metrics,
-            most = sizeof t->eval_value / sizeof *t->eval_value;
+            most = sizeof t->evaluation.value / sizeof *t->evaluation.value;
     if (et_archive_mode(a) == ET_ARCHIVE_SAVE)
-        return et_archive_list(a, "values", &block, &n, sizeof *t->eval_value);
+        return et_archive_list(a, "values", &block, &n, sizeof *t->evaluation.value);
     block = NULL;
-    ET_TRY(et_archive_list(a, "values", &block, &n, sizeof *t->eval_value));
+    ET_TRY(et_archive_list(a, "values", &block, &n, sizeof *t->evaluation.value));
     if (et_archive_mode(a) == ET_ARCHIVE_LOAD && n <= most) {
         if (n)
-            memcpy(t->eval_value, block, (size_t)n * sizeof *t->eval_value);
+            memcpy(t->evaluation.value, block, (size_t)n * sizeof *t->evaluation.value);
         for (int64_t i = 0; i < n; i++)
-            t->eval_value[i].name[sizeof t->eval_value[i].name - 1] = '\0';
+            t->evaluation.value[i].name[sizeof t->evaluation.value[i].name - 1] = '\0';
         t->state.n_eval_metrics = (int)n;
     }
     et_free(t->state.cx, block);
@@ -114,8 +115,8 @@ archive_evaluators(struct et_trainer *t, struct et_archive *a)
     ET_TRY(et_archive_enter(a, "evaluators"));
     ET_TRY(archive_eval_values(t, a));
     ET_TRY(et_archive_enter(a, "last_batch"));
-    for (int i = 0; i < t->n_evaluators; i++) {
-        struct eti_evaluator *e = &t->evaluator[i];
+    for (int i = 0; i < t->evaluation.n; i++) {
+        struct eti_evaluator *e = &t->evaluation.v[i];
         if (et_archive_has(a, e->config.label))
             ET_TRY(et_archive_counts(a, e->config.label, &e->last_batch, 1, -1,
                                      ET_COUNT_MAX));
@@ -131,13 +132,13 @@ static et_status
 archive_loop(struct et_trainer *t, struct et_archive *a)
 {
     struct et_state *s = &t->state;
-    int64_t pending = t->pending_eval;
+    int64_t pending = t->evaluation.pending;
     int64_t rollback[] = {t->rollback.at, t->rollback.lost, t->rollback.in_a_row};
     ET_TRY(et_archive_enter(a, "trainer"));
     ET_TRY(et_archive_timestamp(a, "timestamp", &s->timestamp));
-    ET_TRY(et_archive_timestamp(a, "before", &t->before));
-    ET_TRY(et_archive_counts(a, "grad_accum", &t->accum, 1, 1, ET_COUNT_MAX));
-    ET_TRY(et_archive_counts(a, "nonfinite_batches", &t->nonfinite_batches, 1, 0,
+    ET_TRY(et_archive_timestamp(a, "before", &t->common.before));
+    ET_TRY(et_archive_counts(a, "grad_accum", &t->pieces.accum, 1, 1, ET_COUNT_MAX));
+    ET_TRY(et_archive_counts(a, "nonfinite_batches", &t->common.nonfinite_batches, 1, 0,
                              ET_COUNT_MAX));
     ET_TRY(et_archive_counts(a, "rollback", rollback, 3, 0, ET_COUNT_MAX));
     ET_TRY(et_archive_counts(a, "pending_eval", &pending, 1, 0, ET_EVENT_COUNT - 1));
@@ -147,9 +148,9 @@ archive_loop(struct et_trainer *t, struct et_archive *a)
         ET_TRY(eti_loader_archive(t->config.train, a));
     et_archive_leave(a);
     if (et_archive_mode(a) == ET_ARCHIVE_LOAD) {
-        t->pending_eval = (int)pending;
+        t->evaluation.pending = (int)pending;
         t->rollback = (struct eti_rollback){rollback[0], rollback[1], rollback[2]};
-        s->grad_accum = t->accum;
+        s->grad_accum = t->pieces.accum;
     }
     return ET_OK;
 }
@@ -231,9 +232,8 @@ eti_archive_trainer(struct et_trainer *t, struct et_archive *a)
 {
     ET_TRY(eti_archive_model(t, a));
     ET_TRY(archive_optimizer(t, a));
-    ET_TRY(eti_scaler_archive(t, a));
+    ET_TRY(eti_parts_archive(t, a));
     ET_TRY(archive_loop(t, a));
-    ET_TRY(eti_ranks_archive(t, a));
     ET_TRY(archive_evaluators(t, a));
     ET_TRY(archive_algorithms(t, a));
     return archive_callbacks(t, a);
@@ -247,15 +247,15 @@ eti_describe_data(struct et_trainer *t, char *buf, size_t size)
     buf[0] = '\0';
     if (!t->config.train)
         return ET_OK;
-    if (t->fingerprint_of != t->config.train) {
-        ET_TRY(
-            eti_data_fingerprint(t->state.cx, t->config.train->data, &t->fingerprint));
-        t->fingerprint_of = t->config.train;
+    if (t->fingerprint.of != t->config.train) {
+        ET_TRY(eti_data_fingerprint(t->state.cx, t->config.train->data,
+                                    &t->fingerprint.value));
+        t->fingerprint.of = t->config.train;
     }
     et_loader_get_info(t->config.train, &info);
     snprintf(buf, size,
              "%" PRId64 " samples an epoch, batches %s, fingerprint %016" PRIx64,
              info.samples_per_epoch, et_desc_text(&info.x_desc, x, sizeof x),
-             t->fingerprint);
+             t->fingerprint.value);
     return ET_OK;
 }

@@ -26,13 +26,13 @@ eti_low_dtype(int precision)
 static et_status
 list_trained(struct et_trainer *t)
 {
-    struct eti_trained *of = &t->trained;
+    struct eti_trained *of = &t->params.trained;
     of->n = 0;
-    for (int i = 0; i < t->n_params; i++) {
+    for (int i = 0; i < t->params.n; i++) {
         if (t->state.params->slot[i].frozen)
             continue;
         of->slot[of->n] = i;
-        of->leaf[of->n++] = t->param[i]->tensor;
+        of->leaf[of->n++] = t->params.v[i]->tensor;
     }
     if (of->n == 0)
         return ET_FAIL(t->state.cx, ET_EINVAL, "the model has no parameters to train");
@@ -42,8 +42,8 @@ list_trained(struct et_trainer *t)
 et_status
 eti_follow_frozen(struct et_trainer *t)
 {
-    for (int i = 0; i < t->n_params; i++)
-        t->param[i]->requires_grad = !t->state.params->slot[i].frozen;
+    for (int i = 0; i < t->params.n; i++)
+        t->params.v[i]->requires_grad = !t->state.params->slot[i].frozen;
     return list_trained(t);
 }
 
@@ -54,10 +54,10 @@ static bool
 is_bound(const struct et_trainer *t, const struct et_leaves *leaves)
 {
     const struct et_param_space *space = t->state.params;
-    if (!space || leaves->n != t->n_params)
+    if (!space || leaves->n != t->params.n)
         return false;
     for (int i = 0; i < leaves->n; i++)
-        if (leaves->v[i].param != t->param[i] ||
+        if (leaves->v[i].param != t->params.v[i] ||
             strcmp(leaves->v[i].name, space->slot[i].name) != 0 ||
             !et_desc_equal(&leaves->v[i].param->desc, &space->slot[i].desc))
             return false;
@@ -67,8 +67,8 @@ is_bound(const struct et_trainer *t, const struct et_leaves *leaves)
 static et_status
 freeze_as_model(struct et_trainer *t)
 {
-    for (int i = 0; i < t->n_params; i++)
-        t->state.params->slot[i].frozen = !t->param[i]->requires_grad;
+    for (int i = 0; i < t->params.n; i++)
+        t->state.params->slot[i].frozen = !t->params.v[i]->requires_grad;
     return list_trained(t);
 }
 
@@ -78,15 +78,12 @@ static void
 release_lists(struct et_trainer *t)
 {
     struct et_ctx *cx = t->state.cx;
-    et_free(cx, t->param);
-    et_free(cx, t->grads);
-    et_free(cx, t->trained.leaf);
-    et_free(cx, t->trained.grad);
-    et_free(cx, t->trained.slot);
-    t->param = NULL;
-    t->grads = NULL;
-    t->trained = (struct eti_trained){0};
-    t->n_params = 0;
+    et_free(cx, t->params.v);
+    et_free(cx, t->params.grads);
+    et_free(cx, t->params.trained.leaf);
+    et_free(cx, t->params.trained.grad);
+    et_free(cx, t->params.trained.slot);
+    t->params = (struct eti_params){0};
 }
 
 static et_status
@@ -96,19 +93,19 @@ make_lists(struct et_trainer *t, const struct et_leaves *leaves)
     size_t n = (size_t)leaves->n;
     void *block;
     release_lists(t);
-    ET_TRY(et_alloc(cx, n * sizeof *t->param, &block));
-    t->param = block;
+    ET_TRY(et_alloc(cx, n * sizeof *t->params.v, &block));
+    t->params.v = block;
     ET_TRY(et_alloc(cx, n * sizeof(struct et_tensor *), &block));
-    t->grads = block;
+    t->params.grads = block;
     ET_TRY(et_alloc(cx, n * sizeof(struct et_tensor *), &block));
-    t->trained.leaf = block;
+    t->params.trained.leaf = block;
     ET_TRY(et_alloc(cx, n * sizeof(struct et_tensor *), &block));
-    t->trained.grad = block;
+    t->params.trained.grad = block;
     ET_TRY(et_alloc(cx, n * sizeof(int), &block));
-    t->trained.slot = block;
+    t->params.trained.slot = block;
     for (int i = 0; i < leaves->n; i++)
-        t->param[i] = leaves->v[i].param;
-    t->n_params = leaves->n;
+        t->params.v[i] = leaves->v[i].param;
+    t->params.n = leaves->n;
     return ET_OK;
 }
 
@@ -140,11 +137,11 @@ new_space(struct et_trainer *t, const struct et_leaves *leaves,
 static et_status
 bind_views(struct et_trainer *t, struct et_param_space *space)
 {
-    for (int i = 0; i < t->n_params; i++) {
+    for (int i = 0; i < t->params.n; i++) {
         struct et_tensor *view;
         ET_TRY(et_param_space_view(t->state.cx, space, -1, i, &view));
-        et_status status = et_param_bind(t->state.cx, t->param[i], space->slot[i].name,
-                                         t->state.seed, &view);
+        et_status status = et_param_bind(t->state.cx, t->params.v[i],
+                                         space->slot[i].name, t->state.seed, &view);
         et_tensor_free(&view);
         ET_TRY(status);
     }
@@ -173,9 +170,7 @@ lay_out(struct et_trainer *t, const struct et_leaves *leaves)
     et_param_space_free(&s->params);
     s->params = space;
     s->surgeries++;
-    et_tensor_free(&t->grad_sum);
-    ET_TRY(list_trained(t));
-    return eti_ranks_bind(t);
+    return list_trained(t);
 }
 
 et_status
@@ -189,7 +184,7 @@ eti_bind_parameters(struct et_trainer *t)
     if (status == ET_OK)
         status = et_module_bind(s->cx, s->model->root, s->dev, ET_PARAM | ET_BUFFER,
                                 s->seed);
-    return status == ET_OK ? eti_stats_bind(t) : status;
+    return status == ET_OK ? eti_parts_bind(t) : status;
 }
 
 void

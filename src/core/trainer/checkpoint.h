@@ -1,17 +1,48 @@
-/* checkpoint.h: what the trainer's files about checkpoints share. */
+/* checkpoint.h: saving a run and going on from what was saved (archive.c, save.c,
+ * load.c). */
 #ifndef ETI_TRAINER_CHECKPOINT_H
 #define ETI_TRAINER_CHECKPOINT_H
 
-#include "core/checkpoint/writer.h"
-#include "core/trainer/trainer_impl.h"
+#include "etude/archive.h"
+#include "etude/trainer.h"
 
-/* archive.c: every value that later steps depend on, to save or to load. */
-ET_NODISCARD et_status eti_archive_trainer(struct et_trainer *t, struct et_archive *a);
-/* The model's parameters and buffers alone. */
-ET_NODISCARD et_status eti_archive_model(struct et_trainer *t, struct et_archive *a);
-/* Model, optimizer and algorithms: what training has made, without time and place. */
+/* The last time that the run went back to a checkpoint. */
+struct eti_rollback {
+    int64_t at;       /* batches that were finished then */
+    int64_t lost;     /* of them, those that it went back by */
+    int64_t in_a_row; /* how often, each before it had made up for what was lost */
+};
+
+/* Whose data have the fingerprint; NULL: it has not been taken. */
+struct eti_fingerprint {
+    const struct et_loader *of;
+    uint64_t value;
+};
+
+/* archive.c: model, optimizer and algorithms: what training has made, without time and
+ * place. */
 ET_NODISCARD et_status eti_archive_learned(struct et_trainer *t, struct et_archive *a);
-/* "60000 samples in batches of 128, ...": what the train data must be again. */
-ET_NODISCARD et_status eti_describe_data(struct et_trainer *t, char *buf, size_t size);
+
+/* save.c. After eti_load; nothing is saved without a config. */
+ET_NODISCARD et_status eti_saver_begin(struct et_trainer *t);
+/* Checkpoints name A from here on, if any are saved. */
+ET_NODISCARD et_status eti_saver_joined(struct et_trainer *t,
+                                        const struct et_algorithm *a);
+/* And no more, if they did. */
+void eti_saver_left(struct et_trainer *t, const struct et_algorithm *a);
+/* Waits for the save under way, and says what became of it; false: nothing is saved. */
+bool eti_settle_save(struct et_trainer *t);
+/* After the last step: waits for the thread; the outcome says if that was in vain. */
+void eti_finish_saving(struct et_trainer *t);
+/* The run ends with the error that stands, between two steps: saves what there is. */
+void eti_rescue(struct et_trainer *t);
+/* After any other failure: waits until what is being written is written. */
+void eti_keep_saved(struct et_trainer *t);
+
+/* load.c: takes over what config.load says: between BEFORE_LOAD and AFTER_LOAD. */
+ET_NODISCARD et_status eti_load(struct et_trainer *t);
+/* Parameters, optimizer and algorithms as the newest checkpoint has them; data and
+ * clock go on. False, with WHY, where that cannot be. */
+bool eti_roll_back(struct et_trainer *t, char *why, size_t size);
 
 #endif

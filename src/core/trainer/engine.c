@@ -13,7 +13,7 @@
 
 #include "etude/span.h"
 #include "core/base/seams.h"
-#include "core/trainer/readback.h"
+#include "core/trainer/engine.h"
 
 static const char *const event_names[] = {
 #define ROW(code, text) text,

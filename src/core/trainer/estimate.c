@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/checkpoint/archive.h"
-#include "core/trainer/checkpoint.h"
 #include "core/trainer/trainer_impl.h"
 
 /* Best of three, in units of work per second. */
@@ -70,21 +69,22 @@ et_trainer_estimate(struct et_trainer *t, struct et_estimate *out)
     for (int i = 0; i < s->params->n; i++)
         out->params += s->params->slot[i].frozen ? 0 : s->params->slot[i].count;
     ET_TRY(et_trainer_fit(t, ET_BATCHES(1)));
-    out->train = t->train_plan;
-    out->eval = t->eval_plan;
-    out->grad_accum = t->accum;
+    out->train = t->measured.train;
+    out->eval = t->measured.eval;
+    out->grad_accum = t->pieces.accum;
     ET_TRY(count_bytes(t, false, &out->checkpoint_bytes));
     ET_TRY(count_bytes(t, true, &out->weights_bytes));
     struct et_device_memory memory;
     et_device_get_memory(s->dev, &memory);
     out->peak_bytes = memory.peak_bytes;
     if (s->timestamp.sample > 0)
-        out->flops_per_sample = (double)(t->train_flops) / (double)s->timestamp.sample;
+        out->flops_per_sample =
+            (double)(t->measured.flops) / (double)s->timestamp.sample;
     double flops, bytes;
     ET_TRY(measure(t, true, &flops));
     ET_TRY(measure(t, false, &bytes));
-    double compute = (double)t->train_flops / flops;
-    double move = (double)t->train_bytes / bytes;
+    double compute = (double)t->measured.flops / flops;
+    double move = (double)t->measured.bytes / bytes;
     out->seconds_per_batch = compute > move ? compute : move;
     return ET_OK;
 }

@@ -11,14 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/trainer/loop.h"
+#include "core/trainer/ranks.h"
 #include "core/trainer/trainer_impl.h"
 
 /* The interval in a unit that is counted: a dur becomes that part of max_duration, in
  * batches where that is in epochs. */
 et_status
-eti_settle_interval(struct et_trainer *t, struct et_time *interval)
+eti_settle_interval(struct et_state *s, struct et_time *interval)
 {
-    struct et_state *s = &t->state;
     if (interval->unit != ET_TIME_DURATION)
         return ET_OK;
     double whole = s->max_duration.value;
@@ -56,11 +57,11 @@ is_due(struct et_trainer *t, const struct eti_evaluator *e, enum et_event event,
         *due = e->last_batch != s->timestamp.batch;
         return ET_OK;
     }
-    ET_TRY(eti_settle_interval(t, &interval));
+    ET_TRY(eti_settle_interval(s, &interval));
     if (event != counted_at(interval.unit))
         return ET_OK;
     ET_TRY(et_timestamp_get(s->cx, &s->timestamp, interval.unit, &now));
-    ET_TRY(et_timestamp_get(s->cx, &t->before, interval.unit, &then));
+    ET_TRY(et_timestamp_get(s->cx, &t->common.before, interval.unit, &then));
     *due = floor(now.value / interval.value) > floor(then.value / interval.value);
     return ET_OK;
 }
@@ -76,7 +77,7 @@ eval_piece(struct et_trainer *t, struct eti_evaluator *e, int64_t first, int64_t
     for (int i = 0; i < e->n_metrics; i++)
         et_metric_update(s->graph, e->metric[i], s->outputs, s->batch.target);
     ET_TRY(et_eval(s->graph, NULL, 0));
-    et_graph_last_plan(s->graph, &t->eval_plan);
+    et_graph_last_plan(s->graph, &t->measured.eval);
     return ET_OK;
 }
 
@@ -88,21 +89,21 @@ eval_pieces(struct et_trainer *t, struct eti_evaluator *e)
 {
     struct et_state *s = &t->state;
     int64_t n = s->full.n, first = 0;
-    if (t->eval_split > 1)
+    if (t->evaluation.split > 1)
         ET_TRY(eti_keep_batch(t));
     while (first < n) {
-        int64_t rows = (n + t->eval_split - 1) / t->eval_split;
+        int64_t rows = (n + t->evaluation.split - 1) / t->evaluation.split;
         rows = rows < n - first ? rows : n - first;
         et_status status = eval_piece(t, e, first, rows);
         if (status == ET_OK) {
             first += rows;
             continue;
         }
-        if (status != ET_ENOMEM || !t->is_auto || rows <= 1)
+        if (status != ET_ENOMEM || !t->pieces.is_auto || rows <= 1)
             return status;
-        t->eval_split = eti_more_pieces(t, t->eval_split, n, true);
+        t->evaluation.split = eti_more_pieces(t, t->evaluation.split, n, true);
         et_report(s->cx, ET_LOG_WARN, "%s; evaluating batches in %lld pieces",
-                  et_error_get(s->cx)->message, (long long)t->eval_split);
+                  et_error_get(s->cx)->message, (long long)t->evaluation.split);
         et_error_clear(s->cx);
         et_graph_abandon(s->graph);
         ET_TRY(eti_keep_batch(t));
@@ -136,7 +137,8 @@ log_values(struct et_trainer *t, struct eti_evaluator *e)
         snprintf(v.name, sizeof v.name, "metrics/%s/%s", e->config.label,
                  et_metric_class(e->metric[i])->info.name);
         ET_TRY(eti_ranks_metric(t, e->metric[i], &v.value));
-        while (at < s->n_eval_metrics && strcmp(t->eval_value[at].name, v.name) != 0)
+        while (at < s->n_eval_metrics &&
+               strcmp(t->evaluation.value[at].name, v.name) != 0)
             at++;
         if (at == ETI_MAX_METRICS * ETI_MAX_EVALUATORS)
             return ET_FAIL(s->cx, ET_EINVAL,
@@ -144,7 +146,7 @@ log_values(struct et_trainer *t, struct eti_evaluator *e)
                            v.name);
         if (at == s->n_eval_metrics)
             s->n_eval_metrics++;
-        t->eval_value[at] = v;
+        t->evaluation.value[at] = v;
         et_log_metric(s->log, v.name, v.value);
     }
     return ET_OK;
@@ -179,7 +181,7 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
     ET_TRY(et_loader_seek(s->cx, e->config.loader, 0, 0));
     for (;;) {
         const struct et_batch *b;
-        ET_TRY(eti_ranks_listen(t));
+        ET_TRY(eti_listen_for_stop(t));
         if (eti_interrupted(t))
             break;
         ET_TRY(et_loader_next(s->cx, e->config.loader, &b));
@@ -193,7 +195,8 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
             break;
     }
     s->eval_timestamp.total_wct = eti_monotonic(s->cx) - start;
-    bool whole = t->outcome != ET_OUTCOME_STOPPED; /* one broken off has no values */
+    bool whole =
+        t->common.outcome != ET_OUTCOME_STOPPED; /* one broken off has no values */
     if (whole)
         ET_TRY(log_values(t, e));
     if (whole && !t->config.dry)
@@ -205,7 +208,7 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
     }
     s->dataloader_label = label;
     s->dataloader_len = length;
-    t->clock += eti_monotonic(s->cx) - start;
+    eti_clock_skip(t, eti_monotonic(s->cx) - start);
     return ET_OK;
 }
 
@@ -215,8 +218,9 @@ et_state_evaluate(const struct et_state *state, const char *prefix)
     /* The trainer's own, which hooks are shown as constant. */
     struct et_trainer *t = (struct et_trainer *)(uintptr_t)state;
     char label[ET_METRIC_NAME];
-    for (int i = 0; i < t->n_evaluators && t->outcome != ET_OUTCOME_STOPPED; i++) {
-        struct eti_evaluator e = t->evaluator[i];
+    for (int i = 0; i < t->evaluation.n && t->common.outcome != ET_OUTCOME_STOPPED;
+         i++) {
+        struct eti_evaluator e = t->evaluation.v[i];
         snprintf(label, sizeof label, "%s%s", prefix, e.config.label);
         e.config.label = label;
         ET_TRY(evaluate(t, &e));
@@ -228,7 +232,7 @@ static bool
 any_of(const struct et_trainer *t, const bool *which)
 {
     bool any = false;
-    for (int i = 0; i < t->n_evaluators; i++)
+    for (int i = 0; i < t->evaluation.n; i++)
         any |= which[i];
     return any;
 }
@@ -239,12 +243,12 @@ evaluate_some(struct et_trainer *t, const bool *which)
     if (!any_of(t, which))
         return ET_OK;
     ET_TRY(eti_run(t, ET_EVENT_EVAL_BEFORE_ALL));
-    for (int i = 0; i < t->n_evaluators && t->outcome != ET_OUTCOME_STOPPED; i++)
+    for (int i = 0; i < t->evaluation.n && t->common.outcome != ET_OUTCOME_STOPPED; i++)
         if (which[i])
-            ET_TRY(evaluate(t, &t->evaluator[i]));
+            ET_TRY(evaluate(t, &t->evaluation.v[i]));
     ET_TRY(eti_run(t, ET_EVENT_EVAL_AFTER_ALL));
     if (!t->config.target || t->state.target_reached ||
-        t->outcome == ET_OUTCOME_STOPPED)
+        t->common.outcome == ET_OUTCOME_STOPPED)
         return ET_OK;
     ET_TRY(eti_target_check(t, &t->state.target_reached));
     if (t->state.target_reached)
@@ -258,14 +262,14 @@ et_status
 eti_evaluate_due(struct et_trainer *t, enum et_event event)
 {
     bool which[ETI_MAX_EVALUATORS] = {false};
-    for (int i = 0; i < t->n_evaluators; i++)
-        ET_TRY(is_due(t, &t->evaluator[i], event, &which[i]));
-    t->pending_eval = 0;
-    if (t->outcome != ET_OUTCOME_STOPPED)
+    for (int i = 0; i < t->evaluation.n; i++)
+        ET_TRY(is_due(t, &t->evaluation.v[i], event, &which[i]));
+    t->evaluation.pending = 0;
+    if (t->common.outcome != ET_OUTCOME_STOPPED)
         ET_TRY(evaluate_some(t, which));
-    if (t->outcome == ET_OUTCOME_STOPPED && event != ET_EVENT_FIT_END &&
+    if (t->common.outcome == ET_OUTCOME_STOPPED && event != ET_EVENT_FIT_END &&
         any_of(t, which))
-        t->pending_eval = (int)event;
+        t->evaluation.pending = (int)event;
     return ET_OK;
 }
 
@@ -273,14 +277,15 @@ et_status
 eti_evaluate_pending(struct et_trainer *t)
 {
     bool which[ETI_MAX_EVALUATORS] = {false};
-    enum et_event event = (enum et_event)t->pending_eval;
+    enum et_event event = (enum et_event)t->evaluation.pending;
     if (event == 0)
         return ET_OK;
-    for (int i = 0; i < t->n_evaluators; i++) {
-        ET_TRY(is_due(t, &t->evaluator[i], event, &which[i]));
-        which[i] = which[i] && t->evaluator[i].last_batch != t->state.timestamp.batch;
+    for (int i = 0; i < t->evaluation.n; i++) {
+        ET_TRY(is_due(t, &t->evaluation.v[i], event, &which[i]));
+        which[i] =
+            which[i] && t->evaluation.v[i].last_batch != t->state.timestamp.batch;
     }
-    t->pending_eval = 0;
+    t->evaluation.pending = 0;
     return evaluate_some(t, which);
 }
 
@@ -291,10 +296,10 @@ evaluate_alone(struct et_trainer *t, int first)
     struct et_state *s = &t->state;
     const char *label = s->dataloader_label;
     bool which[ETI_MAX_EVALUATORS] = {false};
-    for (int i = first; i < t->n_evaluators; i++)
+    for (int i = first; i < t->evaluation.n; i++)
         which[i] = true;
     if (!label) /* a trainer that has not been fitted */
-        s->dataloader_label = t->evaluator[first].config.label;
+        s->dataloader_label = t->evaluation.v[first].config.label;
     ET_TRY(eti_run(t, ET_EVENT_EVAL_STANDALONE_START));
     ET_TRY(evaluate_some(t, which));
     ET_TRY(eti_run(t, ET_EVENT_EVAL_STANDALONE_END));
@@ -306,7 +311,7 @@ et_status
 et_trainer_eval(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    if (t->n_evaluators == 0)
+    if (t->evaluation.n == 0)
         return ET_FAIL(s->cx, ET_EINVAL,
                        "there is nothing to evaluate on: eval_data is missing");
     return evaluate_alone(t, 0);
@@ -315,7 +320,7 @@ et_trainer_eval(struct et_trainer *t)
 et_status
 et_trainer_eval_on(struct et_trainer *t, const struct et_evaluator *evaluators, int n)
 {
-    int first = t->n_evaluators;
+    int first = t->evaluation.n;
     if (n < 1)
         return ET_FAIL(t->state.cx, ET_EINVAL, "there is nothing to evaluate on");
     et_status status = eti_evaluators_add(t, evaluators, n);

@@ -80,20 +80,20 @@ select_metrics(struct et_trainer *t, struct eti_evaluator *e)
     const char *const *patterns = e->config.metrics;
     char chosen[NAMES] = "";
     if (!patterns || !patterns[0])
-        return eti_metrics_new(t, usual, e->metric, &e->n_metrics);
+        return eti_metrics_new(&t->state, usual, e->metric, &e->n_metrics);
     ET_TRY(choose(t, patterns, usual, "", chosen));
     ET_TRY(choose(t, patterns, et_task_more_metrics(task), usual, chosen));
     if (!chosen[0])
         return ET_FAIL(t->state.cx, ET_EINVAL, "no metric of evaluator '%s' matches",
                        e->config.label);
-    return eti_metrics_new(t, chosen, e->metric, &e->n_metrics);
+    return eti_metrics_new(&t->state, chosen, e->metric, &e->n_metrics);
 }
 
 static void
 warn_of_label(struct et_trainer *t, const char *label)
 {
-    for (int i = 0; i < t->n_evaluators; i++)
-        if (strcmp(t->evaluator[i].config.label, label) == 0) {
+    for (int i = 0; i < t->evaluation.n; i++)
+        if (strcmp(t->evaluation.v[i].config.label, label) == 0) {
             et_report(t->state.cx, ET_LOG_WARN,
                       "two evaluators are called '%s': the later one's metrics stand",
                       label);
@@ -104,12 +104,12 @@ warn_of_label(struct et_trainer *t, const char *label)
 et_status
 eti_evaluators_add(struct et_trainer *t, const struct et_evaluator *evaluators, int n)
 {
-    if (t->n_evaluators + n > ETI_MAX_EVALUATORS)
+    if (t->evaluation.n + n > ETI_MAX_EVALUATORS)
         return ET_FAIL(t->state.cx, ET_EINVAL, "more than %d evaluators",
                        ETI_MAX_EVALUATORS);
     for (int i = 0; i < n; i++) {
         warn_of_label(t, evaluators[i].label ? evaluators[i].label : "eval");
-        struct eti_evaluator *e = &t->evaluator[t->n_evaluators++];
+        struct eti_evaluator *e = &t->evaluation.v[t->evaluation.n++];
         *e = (struct eti_evaluator){.config = evaluators[i], .last_batch = -1};
         if (!e->config.label)
             e->config.label = "eval";
@@ -125,8 +125,8 @@ eti_evaluators_add(struct et_trainer *t, const struct et_evaluator *evaluators, 
 void
 eti_evaluators_drop(struct et_trainer *t, int first)
 {
-    for (; t->n_evaluators > first; t->n_evaluators--) {
-        struct eti_evaluator *e = &t->evaluator[t->n_evaluators - 1];
+    for (; t->evaluation.n > first; t->evaluation.n--) {
+        struct eti_evaluator *e = &t->evaluation.v[t->evaluation.n - 1];
         for (int k = 0; k < e->n_metrics; k++)
             et_metric_free(&e->metric[k]);
     }

@@ -4,6 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/trainer/engine.h"
+#include "core/trainer/loop.h"
+#include "core/trainer/ranks.h"
+#include "core/trainer/readback.h"
 #include "core/trainer/trainer_impl.h"
 
 et_status
@@ -41,33 +45,28 @@ eti_judge(struct et_trainer *t)
     struct et_state *s = &t->state;
     int64_t grace = t->config.nonfinite_grace > 0 ? t->config.nonfinite_grace : 1;
     char why[256];
-    if (t->nonfinite_batches == 0)
+    if (t->common.nonfinite_batches == 0)
         return false;
     et_log_text(s->log, ET_LOG_WARN, &s->timestamp,
                 "batch %lld: loss %g, gradient not finite; the update was skipped "
                 "(%lld in a row)",
                 (long long)s->timestamp.batch,
                 isnan(s->loss_value) ? NAN : s->loss_value, /* whatever its sign */
-                (long long)t->nonfinite_batches);
-    if (t->config.nonfinite_action == ET_NONFINITE_SKIP || t->nonfinite_batches < grace)
+                (long long)t->common.nonfinite_batches);
+    if (t->config.nonfinite_action == ET_NONFINITE_SKIP ||
+        t->common.nonfinite_batches < grace)
         return false;
     if (t->config.nonfinite_action == ET_NONFINITE_ROLLBACK) {
         if (eti_readback_discard(t) == ET_OK && eti_roll_back(t, why, sizeof why)) {
-            t->nonfinite_batches = 0;
+            t->common.nonfinite_batches = 0;
             return true;
         }
         et_log_text(s->log, ET_LOG_ERROR, &s->timestamp, "batch %lld: no way back: %s",
                     (long long)s->timestamp.batch, why);
     }
-    t->outcome = ET_OUTCOME_DIVERGED;
+    t->common.outcome = ET_OUTCOME_DIVERGED;
     et_state_stop(s, "the loss or gradient was not finite");
     return false;
-}
-
-bool
-eti_learned_nothing(const struct et_trainer *t)
-{
-    return t->nonfinite_batches > 0 && t->nonfinite_batches >= t->state.timestamp.batch;
 }
 
 /* How a run came out that has come to its end. One that was too short for the grace, or
@@ -76,51 +75,28 @@ static void
 judge_end(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    if (t->outcome != ET_OUTCOME_FINISHED || s->target_reached ||
-        !eti_learned_nothing(t))
+    if (t->common.outcome != ET_OUTCOME_FINISHED || s->target_reached ||
+        !eti_learned_nothing(&t->common, s))
         return;
-    t->outcome = ET_OUTCOME_DIVERGED;
+    t->common.outcome = ET_OUTCOME_DIVERGED;
     s->stop_reason = "the loss or gradient of every batch was not finite";
-}
-
-bool
-eti_interrupted(struct et_trainer *t)
-{
-    bool signalled = t->ranks.comm ? t->ranks.stop : eti_is_set(t->config.interrupt);
-    if (t->outcome != ET_OUTCOME_DIVERGED && (signalled || t->controlled.stop)) {
-        t->outcome = ET_OUTCOME_STOPPED;
-        t->state.interrupted = true;
-        et_state_stop(&t->state, signalled ? "interrupted" : ET_STOPPED_ON_REQUEST);
-    }
-    return t->outcome == ET_OUTCOME_STOPPED;
-}
-
-/* Of several ranks the time is rank 0's, from the end of one step's forward pass to
- * that of the next: a run that ends by the clock ends everywhere. */
-static double
-time_batch(struct et_trainer *t)
-{
-    double now = eti_monotonic(t->state.cx), took = now - t->clock;
-    if (t->ranks.comm)
-        return (double)t->ranks.took;
-    t->clock = now;
-    return took;
 }
 
 static et_status
 end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
 {
     struct et_state *s = &t->state;
-    t->before = s->timestamp;
-    et_timestamp_next_batch(&s->timestamp, samples, tokens, time_batch(t));
+    int ahead = eti_readback_ahead(t);
+    t->common.before = s->timestamp;
+    et_timestamp_next_batch(&s->timestamp, samples, tokens, eti_clock_batch(t));
     ET_TRY(eti_ranks_compare(t));
     log_times(s);
-    if (t->readback.ahead > 0) {
+    if (ahead > 0) {
         ET_TRY(eti_step_at(t, ET_EVENT_BATCH_END));
         ET_TRY(eti_engine_act(s, ET_EVENT_BATCH_END));
         bool waits = eti_engine_waits(s, ET_EVENT_BATCH_END);
         eti_readback_park(t);
-        ET_TRY(eti_readback_deliver(t, waits ? 0 : t->readback.ahead));
+        ET_TRY(eti_readback_deliver(t, waits ? 0 : ahead));
     } else {
         (void)eti_judge(t);
         ET_TRY(eti_run(t, ET_EVENT_BATCH_END));
@@ -161,11 +137,11 @@ use_batch(struct et_trainer *t, const struct et_batch *b)
 {
     struct et_state *s = &t->state;
     struct et_graph_stats before, after;
-    et_comm_set_mark(t->ranks.comm, s->timestamp.batch, 0, 0);
+    et_comm_set_mark(t->common.comm, s->timestamp.batch, 0, 0);
     et_graph_get_stats(s->graph, &before);
     eti_show_batch(t, b);
     s->first_sample = b->first;
-    t->ranks.spare = b->spare;
+    t->step.spare = b->spare;
     ET_TRY(eti_run(t, ET_EVENT_AFTER_DATALOADER));
     ET_TRY(eti_run(t, ET_EVENT_BATCH_START));
     s->full = s->batch;
@@ -236,7 +212,7 @@ end_iteration(struct et_trainer *t)
     int64_t done = counts_tokens(t) ? ts->token_in_iteration : ts->epoch_in_iteration;
     if (!has_iterations(t) || (double)done < t->config.iteration_length.value)
         return ET_OK;
-    t->before = *ts;
+    t->common.before = *ts;
     et_timestamp_next_iteration(ts);
     ET_TRY(eti_run(t, ET_EVENT_ITERATION_END));
     ET_TRY(eti_evaluate_due(t, ET_EVENT_ITERATION_END));
@@ -249,7 +225,7 @@ static et_status
 end_epoch(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    t->before = s->timestamp;
+    t->common.before = s->timestamp;
     et_timestamp_next_epoch(&s->timestamp);
     ET_TRY(eti_run(t, ET_EVENT_EPOCH_END));
     et_log_emit(s->log, ET_RECORD_EPOCH, &s->timestamp, NULL);
@@ -295,11 +271,11 @@ static et_status
 go_on(struct et_trainer *t, bool *over)
 {
     struct et_state *s = &t->state;
-    bool resumed = t->resumed;
+    bool resumed = t->common.resumed;
     *over = false;
     if (!resumed)
         return ET_OK;
-    t->resumed = false;
+    t->common.resumed = false;
     if (s->target_reached && t->config.target)
         ET_TRY(eti_target_check(t, &s->target_reached)); /* it may be another one now */
     if (s->target_reached && t->config.target)
@@ -320,8 +296,8 @@ fit(struct et_trainer *t, const struct et_fit_options *options)
     struct et_state *s = &t->state;
     bool over;
     ET_TRY(eti_prepare_fit(t, options));
-    t->clock = eti_monotonic(s->cx);
-    t->ranks.requested = true; /* there may be some */
+    eti_clock_start(t);
+    eti_control_expect(t);
     ET_TRY(eti_control_poll(t));
     ET_TRY(eti_run(t, ET_EVENT_FIT_START));
     ET_TRY(go_on(t, &over));
@@ -332,10 +308,10 @@ fit(struct et_trainer *t, const struct et_fit_options *options)
     ET_TRY(eti_readback_deliver(t, 0));
     judge_end(t);
     ET_TRY(eti_run(t, ET_EVENT_FIT_END));
-    if (t->outcome != ET_OUTCOME_DIVERGED)
+    if (t->common.outcome != ET_OUTCOME_DIVERGED)
         ET_TRY(eti_evaluate_due(t, ET_EVENT_FIT_END));
-    if (t->outcome == ET_OUTCOME_FINISHED && t->config.target)
-        t->outcome =
+    if (t->common.outcome == ET_OUTCOME_FINISHED && t->config.target)
+        t->common.outcome =
             s->target_reached ? ET_OUTCOME_TARGET_REACHED : ET_OUTCOME_TARGET_MISSED;
     eti_finish_saving(t);
     return ET_OK;

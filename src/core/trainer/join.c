@@ -19,6 +19,9 @@
 #include "core/algorithms/methods.h"
 #include "core/graph/tensor.h"
 #include "core/recipe/later.h"
+#include "core/trainer/log.h"
+#include "core/trainer/loop.h"
+#include "core/trainer/ranks.h"
 #include "core/trainer/trainer_impl.h"
 
 enum { WORD = 64 };
@@ -82,20 +85,19 @@ plan_quietly(struct et_trainer *t, struct et_algorithm *a,
         count[i] = s->algorithms[i]->count;
     eti_log_swap(s->log, &book);
     s->n_callbacks = 0;
-    t->is_trial = true;
+    t->common.is_trial = true;
     et_graph_set_dry(s->graph, true);
     et_status status = plan_batch(t, a, blank);
     et_graph_abandon(s->graph);
     et_graph_set_dry(s->graph, t->config.dry);
-    t->is_trial = false;
+    t->common.is_trial = false;
     s->n_callbacks = n_callbacks;
     eti_log_swap(s->log, &book);
     eti_book_free(&book);
     for (int i = 0; i < s->n_algorithms; i++)
         s->algorithms[i]->count = count[i];
-    for (int i = 0; i < t->n_parts; i++)
-        t->part[i].logged = false;
-    return status;
+    et_status undone = eti_parts_undo(t);
+    return status != ET_OK ? status : undone;
 }
 
 static et_status
@@ -229,8 +231,8 @@ eti_algorithm_prepare(struct et_trainer *t, struct et_algorithm *a, uint64_t eve
 void
 eti_algorithm_add(struct et_trainer *t, struct et_algorithm *a)
 {
-    t->algorithm[t->state.n_algorithms++] = a;
-    t->own_algorithm[t->n_own_algorithms++] = a;
+    t->hooks.algorithm[t->state.n_algorithms++] = a;
+    t->hooks.own[t->hooks.n_own++] = a;
 }
 
 /* The last that was added goes again. */
@@ -238,7 +240,7 @@ static void
 take_away(struct et_trainer *t, struct et_algorithm *a)
 {
     t->state.n_algorithms--;
-    t->n_own_algorithms--;
+    t->hooks.n_own--;
     eti_saver_left(t, a);
     if (a->type->close)
         a->type->close(a);

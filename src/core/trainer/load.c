@@ -12,7 +12,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/trainer/checkpoint.h"
+#include "core/checkpoint/archive.h"
+#include "core/checkpoint/store.h"
+#include "core/trainer/loop.h"
+#include "core/trainer/ranks.h"
+#include "core/trainer/trainer_impl.h"
 #include "etude/diagnostic.h"
 
 /* ---- what is left out ---- */
@@ -184,7 +188,7 @@ apply_again(struct et_trainer *t, const struct et_algorithm_class *c,
         return ET_OK;
     }
     ET_TRY(status);
-    t->algorithm[s->n_algorithms++] = t->own_algorithm[t->n_own_algorithms++] = a;
+    eti_algorithm_add(t, a);
     ET_TRY(check_place(t, a));
     if (!c->match || c->match(a, ET_EVENT_INIT, s))
         ET_TRY(c->apply(a, ET_EVENT_INIT, s, s->log));
@@ -319,7 +323,7 @@ take(struct et_trainer *t, struct eti_checkpoint *c)
     c->archive.lenient = load->lenient;
     ET_TRY(walk(t, c, fn, ET_ARCHIVE_CHECK));
     ET_TRY(check_taken(t, c));
-    t->ranks.loaded = eti_manifest_fold(&c->manifest);
+    t->loaded = eti_manifest_fold(&c->manifest);
     return walk(t, c, fn, ET_ARCHIVE_LOAD);
 }
 
@@ -446,7 +450,7 @@ eti_load(struct et_trainer *t)
         et_report(s->cx, ET_LOG_INFO, "weights of %s/%s", c->directory, name);
         return ET_OK;
     }
-    t->resumed = true;
+    t->common.resumed = true;
     et_log_emit(s->log, ET_RECORD_RESUME, &s->timestamp, name);
     et_report(s->cx, ET_LOG_INFO, "resumed from %s at batch %lld", name,
               (long long)s->timestamp.batch);
@@ -503,9 +507,8 @@ eti_roll_back(struct et_trainer *t, char *why, size_t size)
     struct eti_rollback *last = &t->rollback;
     int64_t now = t->state.timestamp.batch;
     snprintf(why, size, "checkpoints are not saved");
-    if (!t->saver)
+    if (!eti_settle_save(t))
         return false;
-    eti_settle_save(t);
     int64_t step = t->state.rank == 0 ? go_back(t, why, size) : -1;
     if (eti_ranks_go_back(t, &step, go_back_to, why, size) != ET_OK || step < 0)
         return false;

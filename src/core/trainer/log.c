@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/base/seams.h"
-#include "core/trainer/readback.h"
+#include "core/trainer/log.h"
 #include "etude/ctx.h"
 
 enum { FIRST_ROOM = 128 }; /* a power of two: the usual callbacks log some 30 */

@@ -2,6 +2,7 @@
  * 1.7. */
 #include "config.h"
 
+#include "core/trainer/loop.h"
 #include "core/trainer/trainer_impl.h"
 
 struct receiver {

@@ -4,6 +4,7 @@
  * call goes on with the epoch's next batch, and all schedules see the new length. */
 #include "config.h"
 
+#include "core/trainer/loop.h"
 #include "core/trainer/trainer_impl.h"
 
 static void
@@ -74,9 +75,9 @@ take_split(struct et_trainer *t, const struct et_fit_options *o)
                        (long long)o->grad_accum, (long long)o->microbatch_size);
     if (!o->grad_accum && !o->microbatch_size)
         return ET_OK;
-    t->is_auto = false;
+    t->pieces.is_auto = false;
     t->config.microbatch_size = o->microbatch_size;
-    t->accum = t->state.grad_accum = o->grad_accum ? o->grad_accum : 1;
+    t->pieces.accum = t->state.grad_accum = o->grad_accum ? o->grad_accum : 1;
     return ET_OK;
 }
 
@@ -87,16 +88,16 @@ take_precision(struct et_trainer *t, const struct et_fit_options *o)
     if (o->precision == ET_PRECISION_AUTO)
         return ET_OK;
     ET_TRY(eti_take_precision(t, o->precision));
-    eti_scaler_release(t);
-    return eti_scaler_init(t);
+    struct eti_part *scaler = eti_part_of(t, ETI_PART_SCALER);
+    return scaler->type->init(scaler);
 }
 
 static void
 reset_time(struct et_trainer *t)
 {
-    t->state.timestamp = t->before = (struct et_timestamp){0};
-    for (int i = 0; i < t->n_evaluators; i++)
-        t->evaluator[i].last_batch = -1;
+    t->state.timestamp = t->common.before = (struct et_timestamp){0};
+    for (int i = 0; i < t->evaluation.n; i++)
+        t->evaluation.v[i].last_batch = -1;
 }
 
 static et_status
@@ -176,11 +177,11 @@ eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *o)
     ET_TRY(check_iteration(t));
     ET_TRY(check_clock(t));
     s->stop = false;
-    s->target_reached = t->resumed && s->target_reached;
+    s->target_reached = t->common.resumed && s->target_reached;
     s->stop_reason = NULL;
-    t->outcome = ET_OUTCOME_FINISHED;
+    t->common.outcome = ET_OUTCOME_FINISHED;
     ET_TRY(eti_is_over(t, &over));
-    if (over && !t->resumed) {
+    if (over && !t->common.resumed) {
         char text[ET_TIME_TEXT_BYTES];
         return ET_FAIL(s->cx, ET_EINVAL,
                        "max_duration %s has passed already: no training would occur",

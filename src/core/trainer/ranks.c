@@ -24,336 +24,290 @@
 
 #include "core/graph/collective.h"
 #include "core/optim/optim.h"
-#include "core/trainer/trainer_impl.h"
+#include "core/trainer/part.h"
+#include "core/trainer/ranks.h"
+
+/* What ranks tell each other in every step, f32 each, added up: these, what the other
+ * parts' hosts say, and what their sums came to. How much that is depends on the model
+ * and the metrics alone, so that a rank that is short of memory can take part without
+ * having built anything. */
+enum {
+    WEIGHT, /* rows of its batch / rows of a full one; 0: spare rows */
+    FAILED, /* 1: it has no gradient for this batch, for want of memory */
+    OWN_SAID,
+};
+
+/* 4 MB: below it a sum takes as long as its latency (ENGINE.md section 4), and a model
+ * has its first bucket when a part of the backward pass is still to come. */
+enum { BUCKET = 1 << 20, MAX_BUCKETS = 256 };
+
+struct bucket {
+    int first, n;       /* parameters */
+    int64_t begin, end; /* of the flat array */
+};
+
+struct ranks {
+    struct et_tensor *own;      /* f32 [n_host]: what the host says */
+    struct et_tensor *weight;   /* its first number */
+    struct et_tensor *together; /* f32 [n_said]: of all ranks, of the last step */
+    int64_t n_host, n_said;
+    float *host;                      /* [n_host] */
+    const struct et_param_space *cut; /* into these: */
+    struct bucket bucket[MAX_BUCKETS];
+    int n_buckets;
+    float *nothing; /* host, as long as the longest bucket, and n_said */
+};
 
 static const int64_t one[] = {1};
 
 /* ---- setting up ---- */
 
 static et_status
-make_leaves(struct et_trainer *t)
+make_leaves(struct eti_part *p)
 {
-    struct et_state *s = &t->state;
-    struct eti_ranks *r = &t->ranks;
-    const int64_t host[] = {ETI_SAID_HOST};
+    struct et_state *s = p->s;
+    struct ranks *r = p->own;
     struct et_desc first;
     et_desc_init(&first, ET_F32, 1, one, ET_ROW_MAJOR);
-    ET_TRY(
-        et_tensor_new(s->cx, s->dev, ET_F32, 1, host, ET_ROW_MAJOR, "rank", &r->own));
+    ET_TRY(et_tensor_new(s->cx, s->dev, ET_F32, 1, &r->n_host, ET_ROW_MAJOR, "rank",
+                         &r->own));
     ET_TRY(et_tensor_view(s->cx, r->own->storage, 0, &first, "weight", &r->weight));
     return et_tensor_new(s->cx, s->dev, ET_F32, 1, &r->n_said, ET_ROW_MAJOR, "ranks",
                          &r->together);
 }
 
-et_status
-eti_ranks_init(struct et_trainer *t)
-{
-    struct eti_ranks *r = &t->ranks;
-    if (et_comm_world(t->config.comm) == 1)
-        return ET_OK;
-    r->comm = t->config.comm;
-    r->n_said = ETI_SAID_PARTS + ETI_MAX_LOSS_PARTS;
-    for (int i = 0; i < t->n_train_metrics; i++)
-        r->n_said += 2 * et_metric_n_sums(t->train_metric[i]);
-    et_graph_set_comm(t->state.graph, r->comm);
-    ET_TRY(make_leaves(t));
-    return eti_ranks_bind(t);
-}
-
 /* From the last parameter to the first, whole ones, until a bucket is long enough. */
 static void
-cut_buckets(struct eti_ranks *r, const struct et_param_space *s)
+cut_buckets(struct ranks *r, const struct et_param_space *s)
 {
-    int64_t most = s->total / ETI_MAX_BUCKETS, end = s->total;
+    int64_t most = s->total / MAX_BUCKETS, end = s->total;
     int last = s->n;
-    most = most > ETI_BUCKET ? most : ETI_BUCKET;
+    most = most > BUCKET ? most : BUCKET;
     r->n_buckets = 0;
     for (int i = s->n - 1; i >= 0; i--) {
-        bool room = r->n_buckets < ETI_MAX_BUCKETS - 1;
+        bool room = r->n_buckets < MAX_BUCKETS - 1;
         if (i > 0 && !(room && end - s->slot[i].offset >= most))
             continue;
         int64_t begin = i > 0 ? s->slot[i].offset : 0;
-        r->bucket[r->n_buckets++] = (struct eti_bucket){i, last - i, begin, end};
+        r->bucket[r->n_buckets++] = (struct bucket){i, last - i, begin, end};
         last = i;
         end = begin;
     }
 }
 
-et_status
-eti_ranks_bind(struct et_trainer *t)
+static et_status
+bind(struct eti_part *p)
 {
-    struct eti_ranks *r = &t->ranks;
+    struct ranks *r = p->own;
     int64_t longest = r->n_said;
     void *block;
-    if (!r->comm)
-        return ET_OK;
-    cut_buckets(r, t->state.params);
+    if (!r->own || r->cut == p->s->params)
+        return ET_OK; /* one rank, or before init; or nothing has moved */
+    r->cut = p->s->params;
+    cut_buckets(r, r->cut);
     for (int i = 0; i < r->n_buckets; i++) {
         int64_t n = r->bucket[i].end - r->bucket[i].begin;
         longest = n > longest ? n : longest;
     }
-    et_free(t->state.cx, r->nothing);
+    et_free(p->s->cx, r->nothing);
     r->nothing = NULL;
-    ET_TRY(et_alloc(t->state.cx, (size_t)longest * sizeof *r->nothing, &block));
+    ET_TRY(et_alloc(p->s->cx, (size_t)longest * sizeof *r->nothing, &block));
     r->nothing = block;
     return ET_OK;
 }
 
-void
-eti_ranks_release(struct et_trainer *t)
+static et_status
+init(struct eti_part *p)
 {
-    et_tensor_free(&t->ranks.weight);
-    et_tensor_free(&t->ranks.own);
-    et_tensor_free(&t->ranks.together);
-    et_free(t->state.cx, t->ranks.nothing);
-    et_free(t->state.cx, t->ranks.unreadable);
-    t->ranks.nothing = NULL;
-    t->ranks.unreadable = NULL;
+    struct ranks *r = p->own;
+    void *block;
+    if (!p->common->comm)
+        return ET_OK;
+    r->n_host = OWN_SAID + eti_count_said(p->t);
+    r->n_said = r->n_host + eti_count_sums(p->t);
+    et_graph_set_comm(p->s->graph, p->common->comm);
+    ET_TRY(et_alloc(p->s->cx, (size_t)r->n_host * sizeof *r->host, &block));
+    r->host = block;
+    ET_TRY(make_leaves(p));
+    return bind(p);
+}
+
+static void
+release(struct eti_part *p)
+{
+    struct ranks *r = p->own;
+    et_tensor_free(&r->weight);
+    et_tensor_free(&r->own);
+    et_tensor_free(&r->together);
+    et_free(p->s->cx, r->host);
+    et_free(p->s->cx, r->nothing);
+    r->host = r->nothing = NULL;
 }
 
 /* ---- what the host says ---- */
 
 static void
-note_time(struct et_trainer *t)
+say(struct et_trainer *t, struct et_state *s, bool failed, bool spare, float *said)
 {
-    double now = eti_monotonic(t->state.cx);
-    t->ranks.seconds += now - t->clock;
-    t->clock = now;
-}
-
-/* Rank 0 alone is asked: requests are applied by all after the same batch. */
-static bool
-has_request(struct et_trainer *t)
-{
-    struct eti_ranks *r = &t->ranks;
-    struct et_control *c = t->config.control;
-    if (!r->has_request && c && et_comm_rank(r->comm) == 0 && !t->is_trial)
-        r->has_request = c->next(c, t->state.timestamp.batch + 1, &r->request);
-    return r->has_request;
-}
-
-static void
-say(struct et_trainer *t, bool failed, float said[ETI_SAID_HOST])
-{
-    struct eti_ranks *r = &t->ranks;
-    int64_t full = t->state.batch_size / et_comm_world(r->comm);
-    bool first = et_comm_rank(r->comm) == 0;
-    note_time(t);
-    said[ETI_SAID_WEIGHT] =
-        failed || r->spare ? 0 : (float)((double)t->state.full.n / (double)full);
-    said[ETI_SAID_FAILED] = failed;
-    said[ETI_SAID_STOP] = eti_is_set(t->config.interrupt) || r->asks_to_stop;
-    said[ETI_SAID_SAVE] = eti_save_is_wanted(t);
-    said[ETI_SAID_REQUEST] = has_request(t);
-    said[ETI_SAID_SECONDS] = first ? (float)r->seconds : 0;
+    int64_t full = s->batch_size / s->world;
+    said[WEIGHT] = failed || spare ? 0 : (float)((double)s->full.n / (double)full);
+    said[FAILED] = failed;
+    eti_parts_say(t, said + OWN_SAID);
 }
 
 /* ---- in the graph ---- */
 
-/* V, a rank's own, where its rows count. */
-static struct et_tensor *
-counted(struct et_trainer *t, struct et_tensor *v)
+struct et_tensor *
+eti_counted(struct et_graph *g, const struct eti_train_step *k, struct et_tensor *v)
 {
-    struct et_graph *g = t->state.graph;
-    return et_where(g, t->ranks.weight, v, et_fill(g, ET_F32, 1, one, 0));
+    return et_where(g, k->weight, v, et_fill(g, ET_F32, 1, one, 0));
 }
 
-static struct et_tensor *
-weighed(struct et_trainer *t, struct et_tensor *v)
+struct et_tensor *
+eti_weighed(struct et_graph *g, const struct eti_train_step *k, struct et_tensor *v)
 {
-    return counted(t, et_mul(t->state.graph, v, t->ranks.weight));
+    return eti_counted(g, k, et_mul(g, v, k->weight));
 }
 
 /* What this rank's part of the batch came to, behind what its host says. */
 static struct et_tensor *
-collect(struct et_trainer *t, int pass)
+collect(struct eti_part *p, struct eti_train_step *k)
 {
-    struct et_graph *g = t->state.graph;
-    struct et_tensor *v[3 + ETI_MAX_LOSS_PARTS + 2 * ETI_MAX_METRICS];
-    struct et_tensor *none = et_fill(g, ET_F32, 1, one, 0);
-    int n = 0;
-    v[n++] = t->ranks.own;
-    v[n++] = pass > 0 && t->scaler.scale ? t->scaler.overflow : none;
-    v[n++] = weighed(t, et_pending(g, t->total));
-    for (int i = 0; i < ETI_MAX_LOSS_PARTS; i++)
-        v[n++] = i < t->n_parts && t->part[i].logged
-                     ? weighed(t, et_pending(g, t->part[i].sum))
-                     : none;
-    for (int i = 0; i < t->n_train_metrics; i++) {
-        et_metric_totals(g, t->train_metric[i], &v[n], &v[n + 1]);
-        v[n] = counted(t, v[n]);
-        v[n + 1] = counted(t, v[n + 1]);
-        n += 2;
-    }
-    return et_concat(g, v, n, 0);
+    struct ranks *r = p->own;
+    struct et_tensor *v[1 + ETI_MAX_NUMBERS];
+    v[0] = r->own;
+    k->weight = r->weight;
+    int n = eti_parts_sums(p->t, v + 1);
+    return et_concat(p->s->graph, v, 1 + n, 0);
 }
 
 /* Number I of what all ranks said, N of them. */
 static struct et_tensor *
-said(struct et_trainer *t, int64_t i, int64_t n)
+said(const struct eti_part *p, int64_t i, int64_t n)
 {
-    struct et_graph *g = t->state.graph;
-    return et_slice(g, et_pending(g, t->ranks.together), 0, i, n, 1);
+    const struct ranks *r = p->own;
+    struct et_graph *g = p->s->graph;
+    return et_slice(g, et_pending(g, r->together), 0, i, n, 1);
 }
 
 /* The gradients of bucket B as one array, of this rank. */
 static struct et_tensor *
-own_bucket(struct et_trainer *t, const struct eti_bucket *b, bool alone)
+own_bucket(struct et_state *s, const struct bucket *b, const struct eti_train_step *k)
 {
-    struct et_graph *g = t->state.graph;
-    if (!alone)
-        return et_slice(g, t->grad_sum, 0, b->begin, b->end - b->begin, 1);
-    return eti_param_space_pack_part(g, t->state.params, t->grads, b->first, b->n,
+    if (!k->alone)
+        return et_slice(s->graph, s->grad, 0, b->begin, b->end - b->begin, 1);
+    return eti_param_space_pack_part(s->graph, s->params, k->grads, b->first, b->n,
                                      b->begin, b->end);
 }
 
-et_status
-eti_ranks_reduce(struct et_trainer *t, int pass, bool alone)
+/* state->grad, this rank's, becomes the mean over the batch of all; what ranks tell
+ * each other goes with it. Not for a gradient that is to stay the rank's own. */
+static et_status
+grad(struct eti_part *p, struct eti_train_step *k)
 {
-    struct et_state *s = &t->state;
+    struct et_state *s = p->s;
     struct et_graph *g = s->graph;
-    struct eti_ranks *r = &t->ranks;
-    struct et_tensor *part[ETI_MAX_BUCKETS];
-    int64_t offset[ETI_MAX_BUCKETS];
-    float own[ETI_SAID_HOST];
-    if (!r->comm || s->keep_local)
+    struct ranks *r = p->own;
+    struct et_tensor *part[MAX_BUCKETS];
+    int64_t offset[MAX_BUCKETS];
+    int n = r->n_buckets;
+    if (!p->common->comm || s->keep_local)
         return et_graph_status(g);
-    say(t, false, own);
-    ET_TRY(et_tensor_write(s->cx, r->own, own, sizeof own));
-    et_assign(g, r->together, et_all_reduce(g, collect(t, pass), NULL));
-    for (int i = 0; i < r->n_buckets; i++) {
-        const struct eti_bucket *b = &r->bucket[i];
-        part[i] = et_all_reduce(g, own_bucket(t, b, alone), r->weight);
-        offset[i] = b->begin;
+    say(p->t, s, false, k->spare, r->host);
+    ET_TRY(et_tensor_write(s->cx, r->own, r->host, (size_t)r->n_host * sizeof(float)));
+    et_assign(g, r->together, et_all_reduce(g, collect(p, k), NULL));
+    for (int i = 0; i < n; i++) { /* packed by rising offset */
+        const struct bucket *b = &r->bucket[i];
+        part[n - 1 - i] = et_all_reduce(g, own_bucket(s, b, k), r->weight);
+        offset[n - 1 - i] = b->begin;
     }
     if (!s->grad)
         return et_graph_status(g);
-    for (int i = 0, k = r->n_buckets - 1; i < k; i++, k--) { /* offsets rise */
-        struct et_tensor *p = part[i];
-        int64_t at = offset[i];
-        part[i] = part[k], offset[i] = offset[k];
-        part[k] = p, offset[k] = at;
-    }
-    s->grad =
-        et_mul(g, et_pack(g, part, offset, r->n_buckets, s->params->total, ET_F32),
-               et_reciprocal(g, said(t, ETI_SAID_WEIGHT, 1)));
+    s->grad = et_mul(g, et_pack(g, part, offset, n, s->params->total, ET_F32),
+                     et_reciprocal(g, said(p, WEIGHT, 1)));
     return et_graph_status(g);
+}
+
+static et_status
+skip(struct eti_part *p, struct eti_train_step *k)
+{
+    k->failed = p->common->comm ? said(p, FAILED, 1) : NULL;
+    return ET_OK;
 }
 
 /* ---- what came of it, in the graph ---- */
 
-static struct et_tensor *
-mean(struct et_trainer *t, int64_t i)
+static const struct eti_part *
+ranks_of(const struct eti_part *p)
 {
-    struct et_graph *g = t->state.graph;
-    return et_mul(g, said(t, i, 1), et_reciprocal(g, said(t, ETI_SAID_WEIGHT, 1)));
+    return eti_part_of(p->t, ETI_PART_RANKS);
 }
 
 struct et_tensor *
-eti_ranks_total(struct et_trainer *t)
+eti_sum_over_ranks(const struct eti_part *p, int64_t at, int64_t n)
 {
-    return t->ranks.comm ? mean(t, ETI_SAID_TOTAL)
-                         : et_pending(t->state.graph, t->total);
+    const struct eti_part *own = ranks_of(p);
+    const struct ranks *r = own->own;
+    return said(own, r->n_host + eti_sums_before(p) + at, n);
 }
 
 struct et_tensor *
-eti_ranks_part(struct et_trainer *t, int i)
+eti_mean_over_ranks(const struct eti_part *p, int64_t at)
 {
-    return t->ranks.comm ? mean(t, ETI_SAID_PARTS + i)
-                         : et_pending(t->state.graph, t->part[i].sum);
-}
-
-void
-eti_ranks_metric_totals(struct et_trainer *t, int i, struct et_tensor **sum,
-                        struct et_tensor **carry)
-{
-    int64_t at = ETI_SAID_PARTS + ETI_MAX_LOSS_PARTS;
-    if (!t->ranks.comm) {
-        et_metric_totals(t->state.graph, t->train_metric[i], sum, carry);
-        return;
-    }
-    for (int k = 0; k < i; k++)
-        at += 2 * et_metric_n_sums(t->train_metric[k]);
-    int64_t n = et_metric_n_sums(t->train_metric[i]);
-    *sum = said(t, at, n);
-    *carry = said(t, at + n, n);
-}
-
-struct et_tensor *
-eti_ranks_overflow(struct et_trainer *t)
-{
-    return t->ranks.comm && !t->state.keep_local ? said(t, ETI_SAID_OVERFLOW, 1)
-                                                 : t->scaler.overflow;
-}
-
-struct et_tensor *
-eti_ranks_skip(struct et_trainer *t, struct et_tensor *skip)
-{
-    if (!t->ranks.comm)
-        return skip;
-    return et_maximum(t->state.graph, skip, said(t, ETI_SAID_FAILED, 1));
-}
-
-void
-eti_ranks_guard(struct et_trainer *t, struct et_tensor *leaf)
-{
-    struct et_graph *g = t->state.graph;
-    struct et_tensor *next = et_pending(g, leaf);
-    if (t->ranks.comm && next != leaf)
-        et_reassign(g, leaf, et_where(g, said(t, ETI_SAID_FAILED, 1), leaf, next));
+    struct et_graph *g = p->s->graph;
+    return et_mul(g, eti_sum_over_ranks(p, at, 1),
+                  et_reciprocal(g, said(ranks_of(p), WEIGHT, 1)));
 }
 
 /* ---- after the evaluation ---- */
 
-static void
-heed(struct et_trainer *t, const float *said, bool *again)
-{
-    struct eti_ranks *r = &t->ranks;
-    r->stop = r->stop || said[ETI_SAID_STOP] > 0;
-    r->save = r->save || said[ETI_SAID_SAVE] > 0;
-    r->requested = said[ETI_SAID_REQUEST] > 0;
-    r->took = said[ETI_SAID_SECONDS];
-    *again = said[ETI_SAID_FAILED] > 0;
-    if (!*again)
-        r->seconds = 0;
-}
-
 et_status
 eti_ranks_hear(struct et_trainer *t, bool *again)
 {
-    float said[ETI_SAID_HOST];
-    struct eti_ranks *r = &t->ranks;
+    const struct eti_part *p = eti_part_of(t, ETI_PART_RANKS);
+    struct ranks *r = p->own;
     *again = false;
-    if (!r->comm)
+    if (!p->common->comm)
         return ET_OK;
-    memcpy(said, et_tensor_data(r->together), sizeof said);
-    heed(t, said, again);
+    memcpy(r->host, et_tensor_data(r->together), (size_t)r->n_host * sizeof(float));
+    *again = r->host[FAILED] > 0;
+    eti_parts_hear(t, r->host + OWN_SAID, *again);
     return ET_OK;
 }
 
 et_status
 eti_ranks_stand_in(struct et_trainer *t)
 {
-    struct et_ctx *cx = t->state.cx;
-    struct eti_ranks *r = &t->ranks;
-    bool again;
-    int64_t size[1 + ETI_MAX_BUCKETS];
-    if (!r->comm)
+    const struct eti_part *p = eti_part_of(t, ETI_PART_RANKS);
+    struct ranks *r = p->own;
+    struct et_ctx *cx = p->s->cx;
+    struct et_comm *comm = p->common->comm;
+    int64_t size[1 + MAX_BUCKETS];
+    if (!comm)
         return ET_OK;
     size[0] = r->n_said;
     for (int i = 0; i < r->n_buckets; i++)
         size[1 + i] = r->bucket[i].end - r->bucket[i].begin;
-    uint32_t set = eti_collectives_set(t->state.graph, size, 1 + r->n_buckets);
+    uint32_t set = eti_collectives_set(p->s->graph, size, 1 + r->n_buckets);
     memset(r->nothing, 0, (size_t)r->n_said * sizeof *r->nothing);
-    say(t, true, r->nothing);
-    et_comm_set_mark(r->comm, -1, 1, set);
-    ET_TRY(et_comm_all_reduce(cx, r->comm, r->nothing, r->n_said, ET_F32, ET_COMM_SUM));
-    heed(t, r->nothing, &again);
+    say(t, p->s, true, true, r->nothing);
+    et_comm_set_mark(comm, -1, 1, set);
+    ET_TRY(et_comm_all_reduce(cx, comm, r->nothing, r->n_said, ET_F32, ET_COMM_SUM));
+    eti_parts_hear(t, r->nothing + OWN_SAID, true);
     for (int i = 0; i < r->n_buckets; i++) {
         int64_t n = size[1 + i];
         memset(r->nothing, 0, (size_t)n * sizeof *r->nothing);
-        et_comm_set_mark(r->comm, -1, 2 + i, set);
-        ET_TRY(et_comm_all_reduce(cx, r->comm, r->nothing, n, ET_F32, ET_COMM_SUM));
+        et_comm_set_mark(comm, -1, 2 + i, set);
+        ET_TRY(et_comm_all_reduce(cx, comm, r->nothing, n, ET_F32, ET_COMM_SUM));
     }
     return ET_OK;
 }
+
+const struct eti_part_type eti_part_ranks = {
+    .size = sizeof(struct ranks),
+    .init = init,
+    .release = release,
+    .bind = bind,
+    .grad = grad,
+    .skip = skip,
+};

@@ -16,32 +16,50 @@
  * (et_optimizer_run_ahead). */
 #include "config.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/graph/staging.h"
 #include "core/graph/tensor.h"
-#include "core/trainer/trainer_impl.h"
+#include "core/trainer/log.h"
+#include "core/trainer/part.h"
+#include "core/trainer/readback.h"
+#include "core/trainer/view.h"
 
-enum { TOTAL, SKIPPED, OVERFLOW, SCALE, SCALARS };
+/* Enough that the device's queue never runs dry while the host is at work. */
+enum { AHEAD = 2 };
 
-static int64_t
-count_room(const struct et_trainer *t)
-{
-    int64_t n = SCALARS + ETI_MAX_LOSS_PARTS;
-    for (int i = 0; i < t->n_train_metrics; i++)
-        n += 2 * et_metric_n_sums(t->train_metric[i]);
-    return n;
-}
+/* A batch whose numbers are on their way. */
+struct parked {
+    struct eti_view view;
+    struct eti_book *book;  /* what has been logged of it */
+    unsigned losses;        /* as eti_numbers has them */
+    float *number;          /* host memory: as the report's leaf has them */
+    struct et_fence *fence; /* after their copy; NULL where copies are done at once */
+};
+
+struct readback {
+    int ahead;                 /* AHEAD, or 0 */
+    struct et_storage *report; /* room for a batch's numbers, in the parts' order */
+    int64_t room;              /* f32: whether it was skipped, and what parts report */
+    /* Its beginning as a leaf, for so many tensors; made when needed. */
+    struct et_tensor *leaf[2 + ETI_MAX_NUMBERS];
+    struct et_tensor *sent; /* that of the batch under way */
+    unsigned losses;        /* of it */
+    float *block;           /* of all NUMBER, pinned where the device has such memory */
+    struct parked batch[AHEAD + 1];
+    int first, n;    /* parked: oldest, how many */
+    bool delivering; /* an older batch is being shown */
+};
 
 static et_status
-make_batch(struct et_trainer *t, struct eti_readback_batch *b, float *number)
+make_batch(const struct eti_part *p, struct parked *b, float *number)
 {
-    struct et_device *dev = t->state.dev;
+    const struct readback *own = p->own;
+    struct et_device *dev = p->s->dev;
     b->number = number;
-    ET_TRY(eti_book_new(t->state.cx, &b->book));
-    if (t->readback.ahead == 0)
+    ET_TRY(eti_book_new(p->s->cx, &b->book));
+    if (own->ahead == 0)
         return ET_OK;
     return eti_device_check(dev, dev->table->fence_new(dev->handle, &b->fence),
                             "a fence");
@@ -56,234 +74,155 @@ may_run_ahead(const struct et_device *dev)
            !(ahead && strcmp(ahead, "0") == 0);
 }
 
-et_status
-eti_readback_init(struct et_trainer *t)
+static et_status
+init(struct eti_part *p)
 {
-    struct et_state *s = &t->state;
-    struct eti_readback *l = &t->readback;
+    struct et_state *s = p->s;
+    struct readback *own = p->own;
     const struct et_device_table *table = s->dev->table;
     void *block;
-    l->ahead = may_run_ahead(s->dev) ? ETI_AHEAD : 0;
-    l->room = count_room(t);
-    ET_TRY(et_storage_new(s->cx, s->dev, (size_t)l->room * sizeof(float), &l->report));
-    size_t bytes = (size_t)(l->ahead + 1) * (size_t)l->room * sizeof(float);
-    if (l->ahead > 0)
+    own->ahead = may_run_ahead(s->dev) ? AHEAD : 0;
+    own->room = 1 + eti_count_reported(p->t);
+    ET_TRY(
+        et_storage_new(s->cx, s->dev, (size_t)own->room * sizeof(float), &own->report));
+    size_t bytes = (size_t)(own->ahead + 1) * (size_t)own->room * sizeof(float);
+    if (own->ahead > 0)
         ET_TRY(eti_device_check(
             s->dev, table->host_alloc(s->dev->handle, bytes, &block), "pinned memory"));
     else
         ET_TRY(et_alloc(s->cx, bytes, &block));
-    l->block = block;
-    for (int i = 0; i <= l->ahead; i++)
-        ET_TRY(make_batch(t, &l->batch[i], l->block + i * l->room));
-    return et_optimizer_run_ahead(s->optimizer, l->ahead);
+    own->block = block;
+    for (int i = 0; i <= own->ahead; i++)
+        ET_TRY(make_batch(p, &own->batch[i], own->block + i * own->room));
+    return et_optimizer_run_ahead(s->optimizer, own->ahead);
 }
 
-void
-eti_readback_release(struct et_trainer *t)
+static void
+release(struct eti_part *p)
 {
-    struct eti_readback *l = &t->readback;
-    struct et_device *dev = t->state.dev;
-    for (int i = 0; i <= ETI_AHEAD; i++) {
-        eti_book_free(&l->batch[i].book);
-        if (l->batch[i].fence) {
-            (void)dev->table->fence_wait(l->batch[i].fence); /* it writes to BLOCK */
-            dev->table->fence_free(l->batch[i].fence);
+    struct readback *own = p->own;
+    struct et_device *dev = p->s->dev;
+    for (int i = 0; i <= AHEAD; i++) {
+        eti_book_free(&own->batch[i].book);
+        if (own->batch[i].fence) {
+            (void)dev->table->fence_wait(own->batch[i].fence); /* it writes to BLOCK */
+            dev->table->fence_free(own->batch[i].fence);
         }
     }
-    if (l->ahead > 0 && l->block)
-        dev->table->host_free(dev->handle, l->block);
+    if (own->ahead > 0 && own->block)
+        dev->table->host_free(dev->handle, own->block);
     else
-        et_free(t->state.cx, l->block);
-    for (int i = 0; i <= ETI_MAX_LOSS_PARTS; i++)
-        et_tensor_free(&l->leaf[i]);
-    et_storage_unref(l->report);
-    *l = (struct eti_readback){0};
+        et_free(p->s->cx, own->block);
+    for (int i = 0; i < 2 + ETI_MAX_NUMBERS; i++)
+        et_tensor_free(&own->leaf[i]);
+    et_storage_unref(own->report);
+    *own = (struct readback){0};
+}
+
+int
+eti_readback_ahead(struct et_trainer *t)
+{
+    const struct readback *own = eti_part_own(t, ETI_PART_READBACK);
+    return own->ahead;
+}
+
+int
+eti_readback_waiting(struct et_trainer *t)
+{
+    const struct readback *own = eti_part_own(t, ETI_PART_READBACK);
+    return own->n;
 }
 
 /* ---- numbers ---- */
 
-static struct eti_readback_batch *
-under_way(struct eti_readback *l)
+static struct parked *
+under_way(struct readback *own)
 {
-    return &l->batch[(l->first + l->n) % (l->ahead + 1)];
-}
-
-/* The batch's numbers, in the order in which take reads them. */
-static int
-collect(struct et_trainer *t, struct et_tensor *skip, struct et_tensor **v)
-{
-    struct et_graph *g = t->state.graph;
-    struct et_tensor *none = skip;
-    int n = 0;
-    v[n++] = eti_ranks_total(t);
-    v[n++] = skip;
-    v[n++] = t->scaler.scale ? et_pending(g, t->scaler.overflow) : none;
-    v[n++] = t->scaler.scale ? et_pending(g, t->scaler.scale) : none;
-    for (int i = 0; i < t->n_parts; i++)
-        if (t->part[i].logged)
-            v[n++] = eti_ranks_part(t, i);
-    for (int i = 0; i < t->n_train_metrics; i++) {
-        eti_ranks_metric_totals(t, i, &v[n], &v[n + 1]);
-        n += 2;
-    }
-    return n;
-}
-
-static int
-count_parts(const struct et_trainer *t)
-{
-    int n = 0;
-    for (int i = 0; i < t->n_parts; i++)
-        n += t->part[i].logged;
-    return n;
+    return &own->batch[(own->first + own->n) % (own->ahead + 1)];
 }
 
 et_status
-eti_readback_append(struct et_trainer *t, struct et_tensor *skip)
+eti_readback_append(struct et_trainer *t)
 {
-    struct et_graph *g = t->state.graph;
-    struct et_tensor *v[SCALARS + ETI_MAX_LOSS_PARTS + 2 * ETI_MAX_METRICS];
-    struct et_tensor **leaf = &t->readback.leaf[count_parts(t)];
-    int n = collect(t, skip, v);
+    struct eti_part *p = eti_part_of(t, ETI_PART_READBACK);
+    struct eti_train_step *k = eti_train_step_of(t);
+    struct readback *own = p->own;
+    struct et_graph *g = p->s->graph;
+    struct et_tensor *v[1 + ETI_MAX_NUMBERS] = {k->skip};
+    int n = 1 + eti_parts_report(p->t, v + 1);
     struct et_tensor *all = et_concat(g, v, n, 0);
     ET_TRY(et_graph_status(g));
-    if (!*leaf)
-        ET_TRY(et_tensor_view(t->state.cx, t->readback.report, 0, &all->desc, "report",
-                              leaf));
-    et_assign(g, *leaf, all);
+    if (!own->leaf[n])
+        ET_TRY(et_tensor_view(p->s->cx, own->report, 0, &all->desc, "report",
+                              &own->leaf[n]));
+    own->sent = own->leaf[n];
+    own->losses = k->losses;
+    et_assign(g, own->sent, all);
     return et_graph_status(g);
+}
+
+static bool
+was_skipped(const struct parked *b)
+{
+    return b->number[0] != 0;
+}
+
+/* Into state and log. BATCH: its number, from 1. */
+static void
+take(struct eti_part *p, const struct parked *b, int64_t batch)
+{
+    const struct readback *own = p->own;
+    struct et_optimizer *optimizer = p->s->optimizer;
+    struct eti_numbers numbers = {
+        .at = b->number + 1,
+        .batch = batch,
+        .losses = b->losses,
+        .skipped = was_skipped(b),
+    };
+    eti_parts_take(p->t, &numbers);
+    (own->ahead > 0 ? et_optimizer_settle : et_optimizer_done)(optimizer,
+                                                               numbers.skipped);
 }
 
 et_status
 eti_readback_send(struct et_trainer *t)
 {
-    struct et_state *s = &t->state;
-    struct eti_readback *l = &t->readback;
-    struct eti_readback_batch *b = under_way(l);
+    struct eti_part *p = eti_part_of(t, ETI_PART_READBACK);
+    struct readback *own = p->own;
+    struct et_state *s = p->s;
+    struct parked *b = under_way(own);
     const struct et_device_table *table = s->dev->table;
-    struct et_tensor *leaf = l->leaf[count_parts(t)];
-    b->parts = 0;
-    for (int i = 0; i < t->n_parts; i++) {
-        b->parts |= (unsigned)t->part[i].logged << i;
-        t->part[i].logged = false;
+    size_t bytes = et_desc_bytes(&own->sent->desc);
+    b->losses = own->losses;
+    if (own->ahead == 0) {
+        ET_TRY(et_tensor_read(s->cx, own->sent, b->number, bytes));
+        take(p, b, s->timestamp.batch + 1);
+        return ET_OK;
     }
-    size_t bytes = et_desc_bytes(&leaf->desc);
-    if (l->ahead == 0)
-        return et_tensor_read(s->cx, leaf, b->number, bytes);
     et_optimizer_done(s->optimizer, false);
-    ET_TRY(eti_device_copy(s->dev, b->number, et_tensor_data(leaf), bytes));
+    ET_TRY(eti_device_copy(s->dev, b->number, et_tensor_data(own->sent), bytes));
     return eti_device_check(s->dev, table->fence_set(b->fence, NULL), "a fence");
-}
-
-static void
-log_parts(struct et_trainer *t, unsigned parts, const float **at)
-{
-    char name[ET_METRIC_NAME];
-    for (int i = 0; i < t->n_parts; i++) {
-        if (!(parts & 1u << i))
-            continue;
-        snprintf(name, sizeof name, "loss/train/%s", t->part[i].name);
-        et_log_metric(t->state.log, name, (double)*(*at)++);
-    }
-}
-
-static void
-log_train_metrics(struct et_trainer *t, const float *at)
-{
-    struct et_state *s = &t->state;
-    s->n_train_metrics = t->n_train_metrics;
-    for (int i = 0; i < t->n_train_metrics; i++) {
-        struct et_metric_value *v = &t->train_value[i];
-        const struct et_metric *m = t->train_metric[i];
-        int n = et_metric_n_sums(m);
-        snprintf(v->name, sizeof v->name, "metrics/train/%s",
-                 et_metric_class(m)->info.name);
-        v->value = et_metric_value_of(m, at, at + n);
-        et_log_metric(s->log, v->name, v->value);
-        at += 2 * n;
-    }
-}
-
-/* Into state and log. BATCH: its number, from 1. */
-static void
-take(struct et_trainer *t, const struct eti_readback_batch *b, int64_t batch)
-{
-    struct et_state *s = &t->state;
-    const float *v = b->number;
-    bool skipped = v[SKIPPED] != 0;
-    if (t->readback.ahead > 0)
-        et_optimizer_settle(s->optimizer, skipped);
-    else
-        et_optimizer_done(s->optimizer, skipped);
-    bool excused = eti_scaler_settle(t, batch, v[OVERFLOW], v[SCALE]);
-    t->nonfinite_batches = skipped && !excused ? t->nonfinite_batches + 1 : 0;
-    s->loss_value = (double)v[TOTAL];
-    et_log_metric(s->log, "loss/train/total", s->loss_value);
-    v += SCALARS;
-    log_parts(t, b->parts, &v);
-    et_log_metric(s->log,
-                  t->config.microbatch_size ? "trainer/device_train_microbatch_size"
-                                            : "trainer/grad_accum",
-                  (double)(t->config.microbatch_size ? t->config.microbatch_size
-                                                     : s->grad_accum));
-    log_train_metrics(t, v);
-}
-
-void
-eti_readback_take(struct et_trainer *t)
-{
-    if (t->readback.ahead == 0)
-        take(t, under_way(&t->readback), t->state.timestamp.batch + 1);
 }
 
 /* ---- batches ---- */
 
-static struct eti_view
-look(const struct et_trainer *t)
-{
-    const struct et_state *s = &t->state;
-    struct eti_view v = {
-        .ts = s->timestamp,
-        .batch = s->batch,
-        .full = s->full,
-        .lr_factor = s->lr_factor,
-        .grad_accum = s->grad_accum,
-        .flops = s->batch_flops,
-    };
-    memcpy(v.group_factor, t->groups.factor, sizeof v.group_factor);
-    return v;
-}
-
-static void
-show(struct et_trainer *t, const struct eti_view *v)
-{
-    struct et_state *s = &t->state;
-    s->timestamp = v->ts;
-    s->batch = v->batch;
-    s->full = v->full;
-    s->lr_factor = v->lr_factor;
-    s->grad_accum = v->grad_accum;
-    s->batch_flops = v->flops;
-    memcpy(t->groups.factor, v->group_factor, sizeof v->group_factor);
-    eti_groups_apply(t);
-}
-
 void
 eti_readback_park(struct et_trainer *t)
 {
-    struct eti_readback *l = &t->readback;
-    struct eti_readback_batch *b = under_way(l);
-    b->view = look(t);
-    eti_log_swap(t->state.log, &b->book);
-    l->n++;
+    struct eti_part *p = eti_part_of(t, ETI_PART_READBACK);
+    struct readback *own = p->own;
+    struct parked *b = under_way(own);
+    eti_view_take(t, &b->view);
+    eti_log_swap(p->s->log, &b->book);
+    own->n++;
 }
 
-static struct eti_readback_batch *
-oldest(struct eti_readback *l)
+static struct parked *
+oldest(struct readback *own)
 {
-    struct eti_readback_batch *b = &l->batch[l->first];
-    l->first = (l->first + 1) % (l->ahead + 1);
-    l->n--;
+    struct parked *b = &own->batch[own->first];
+    own->first = (own->first + 1) % (own->ahead + 1);
+    own->n--;
     return b;
 }
 
@@ -293,51 +232,65 @@ forget(struct eti_view *v)
     v->batch.x = v->batch.target = v->full.x = v->full.target = NULL;
 }
 
+static et_status
+wait_for(const struct eti_part *p, const struct parked *b)
+{
+    struct et_device *dev = p->s->dev;
+    return eti_device_check(dev, dev->table->fence_wait(b->fence), "a step");
+}
+
 /* Everything at the end of a batch that was left for when its numbers are there. */
 static et_status
-deliver(struct et_trainer *t, struct eti_readback_batch *b)
+deliver(struct eti_part *p, struct parked *b)
 {
-    struct et_state *s = &t->state;
-    struct eti_view now = look(t);
-    ET_TRY(eti_device_check(s->dev, s->dev->table->fence_wait(b->fence), "a step"));
+    struct et_log *log = p->s->log;
+    struct eti_view now;
+    bool back;
+    eti_view_take(p->t, &now);
+    ET_TRY(wait_for(p, b));
     if (now.batch.x != b->view.batch.x || now.ts.batch != b->view.ts.batch)
         forget(&b->view); /* the loader has the batch back */
-    eti_log_swap(s->log, &b->book);
-    show(t, &b->view);
-    take(t, b, b->view.ts.batch);
-    bool back = eti_judge(t);
-    et_status status = eti_engine_watch(s, ET_EVENT_BATCH_END);
-    if (status == ET_OK)
-        et_log_emit(s->log, ET_RECORD_BATCH, &b->view.ts, NULL);
-    eti_log_swap(s->log, &b->book);
+    eti_log_swap(log, &b->book);
+    eti_view_show(p->t, &b->view);
+    take(p, b, b->view.ts.batch);
+    et_status status = eti_view_end_batch(p->t, &back);
+    eti_log_swap(log, &b->book);
     if (!back)
-        show(t, &now);
+        eti_view_show(p->t, &now);
     return status;
 }
 
 et_status
 eti_readback_deliver(struct et_trainer *t, int keep)
 {
-    struct eti_readback *l = &t->readback;
+    struct eti_part *p = eti_part_of(t, ETI_PART_READBACK);
+    struct readback *own = p->own;
     et_status status = ET_OK;
-    if (l->delivering)
+    if (own->delivering)
         return ET_OK;
-    l->delivering = true;
-    while (l->n > keep && status == ET_OK)
-        status = deliver(t, oldest(l));
-    l->delivering = false;
+    own->delivering = true;
+    while (own->n > keep && status == ET_OK)
+        status = deliver(p, oldest(own));
+    own->delivering = false;
     return status;
 }
 
 et_status
 eti_readback_discard(struct et_trainer *t)
 {
-    struct et_state *s = &t->state;
-    while (t->readback.n > 0) {
-        struct eti_readback_batch *b = oldest(&t->readback);
-        ET_TRY(eti_device_check(s->dev, s->dev->table->fence_wait(b->fence), "a step"));
-        et_optimizer_settle(s->optimizer, b->number[SKIPPED] != 0);
+    struct eti_part *p = eti_part_of(t, ETI_PART_READBACK);
+    struct readback *own = p->own;
+    while (own->n > 0) {
+        struct parked *b = oldest(own);
+        ET_TRY(wait_for(p, b));
+        et_optimizer_settle(p->s->optimizer, was_skipped(b));
         eti_book_clear(b->book);
     }
     return ET_OK;
 }
+
+const struct eti_part_type eti_part_readback = {
+    .size = sizeof(struct readback),
+    .init = init,
+    .release = release,
+};

@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/seams.h"
-#include "core/trainer/trainer_impl.h"
-#include "etude/control.h"
+#include "core/trainer/request.h"
 
 static const struct {
     const char *word, *operands;

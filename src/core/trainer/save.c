@@ -10,7 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/seams.h"
+#include "core/checkpoint/writer.h"
 #include "core/trainer/checkpoint.h"
+#include "core/trainer/part.h"
 #include "etude/span.h"
 
 /* RELIABILITY.md section 3: at the automatic interval saving takes this part of time;
@@ -20,21 +23,36 @@ static const double most_of_time = 0.035, first_after = 20;
 static const double least_between = 5;
 enum { ALARM_AFTER = 3 }; /* failures in a row */
 
-struct eti_saver {
-    struct eti_writer *writer;
-    json_t *algorithms; /* for MANIFEST */
-    int64_t last_batch; /* of the last save begun; -1: none */
-    int failures;       /* in a row */
-    char reason[64];    /* of the last one that was reported */
+struct saver {
+    struct eti_writer *writer; /* NULL: nothing is saved */
+    json_t *algorithms;        /* for MANIFEST */
+    int64_t last_batch;        /* of the last save begun; -1: none */
+    int failures;              /* in a row */
+    char reason[64];           /* of the last one that was reported */
     double stall;      /* seconds of the save under way in which training stood still */
     double next;       /* monotonic seconds from which the automatic interval is due */
     bool final_failed; /* the last save did not succeed */
+    bool asked;        /* by a request: not done yet */
+    bool agreed;       /* ranks: asked for, or due, in the last step */
 };
 
-static double
-now(const struct et_trainer *t)
+static struct eti_part *
+part_of(struct et_trainer *t)
 {
-    return eti_monotonic(t->state.cx);
+    return eti_part_of(t, ETI_PART_SAVER);
+}
+
+static bool
+saves(const struct eti_part *p)
+{
+    const struct saver *own = p->own;
+    return own->writer != NULL;
+}
+
+static double
+now(const struct eti_part *p)
+{
+    return eti_monotonic(p->s->cx);
 }
 
 /* ---- setting up ---- */
@@ -62,118 +80,115 @@ describe_algorithm(struct et_ctx *cx, const struct et_algorithm *a, json_t *list
     return status;
 }
 
+static const char *
+label_of(const struct et_checkpoint_config *c)
+{
+    return c->label ? c->label : "ep{epoch}-ba{batch}";
+}
+
 /* What a dead process left half written. */
 static et_status
-clean(struct et_trainer *t, const char *directory)
+clean(struct et_ctx *cx, const char *directory)
 {
     int n;
-    ET_TRY(eti_store_clean(t->state.cx, directory, &n));
+    ET_TRY(eti_store_clean(cx, directory, &n));
     if (n > 0)
-        et_report(t->state.cx, ET_LOG_WARN, "%d unfinished checkpoints were removed",
-                  n);
+        et_report(cx, ET_LOG_WARN, "%d unfinished checkpoints were removed", n);
     return ET_OK;
 }
 
 et_status
-eti_saver_init(struct et_trainer *t)
+eti_saver_begin(struct et_trainer *t)
 {
-    const struct et_checkpoint_config *c = t->config.checkpoint;
-    struct et_state *s = &t->state;
+    struct eti_part *p = part_of(t);
+    struct saver *own = p->own;
+    const struct et_checkpoint_config *c = p->config->checkpoint;
+    struct et_state *s = p->s;
     char label[ETI_LABEL], data[ETI_DATA_TEXT];
-    void *block;
-    if (!c || !c->directory || t->config.dry)
+    if (!c || !c->directory || p->config->dry)
         return ET_OK;
     ET_TRY(eti_describe_data(t, data, sizeof data)); /* while they are what they were */
-    ET_TRY(et_checkpoint_label(s->cx, eti_label_of(c), s->run_name, &s->timestamp,
-                               label, sizeof label));
-    ET_TRY(et_alloc(s->cx, sizeof *t->saver, &block));
-    t->saver = block;
+    ET_TRY(et_checkpoint_label(s->cx, label_of(c), s->run_name, &s->timestamp, label,
+                               sizeof label));
     if (s->rank == 0)
-        ET_TRY(clean(t, c->directory));
-    t->saver->last_batch =
-        s->timestamp.batch > 0 && t->resumed ? s->timestamp.batch : -1;
-    t->saver->next = now(t) + first_after;
-    t->saver->algorithms = json_array();
+        ET_TRY(clean(s->cx, c->directory));
+    own->last_batch =
+        s->timestamp.batch > 0 && p->common->resumed ? s->timestamp.batch : -1;
+    own->next = now(p) + first_after;
+    own->algorithms = json_array();
     for (int i = 0; i < s->n_algorithms; i++)
-        ET_TRY(describe_algorithm(s->cx, s->algorithms[i], t->saver->algorithms));
-    return eti_writer_new(s->cx, c->directory, c->keep, &t->saver->writer);
+        ET_TRY(describe_algorithm(s->cx, s->algorithms[i], own->algorithms));
+    return eti_writer_new(s->cx, c->directory, c->keep, &own->writer);
 }
 
 et_status
 eti_saver_joined(struct et_trainer *t, const struct et_algorithm *a)
 {
-    if (!t->saver)
+    struct eti_part *p = part_of(t);
+    struct saver *own = p->own;
+    if (!eti_settle_save(t)) /* a thread may be reading the list */
         return ET_OK;
-    eti_settle_save(t); /* a thread may be reading the list */
-    return describe_algorithm(t->state.cx, a, t->saver->algorithms);
+    return describe_algorithm(p->s->cx, a, own->algorithms);
 }
 
 void
 eti_saver_left(struct et_trainer *t, const struct et_algorithm *a)
 {
-    json_t *list = t->saver ? t->saver->algorithms : NULL;
-    for (size_t i = json_array_size(list); i-- > 0;) {
-        json_t *one = json_array_get(list, i);
+    struct saver *own = eti_part_own(t, ETI_PART_SAVER);
+    for (size_t i = json_array_size(own->algorithms); i-- > 0;) {
+        json_t *one = json_array_get(own->algorithms, i);
         if (json_is_true(json_object_get(one, "joined")) &&
             strcmp(json_string_value(json_object_get(one, "name")),
                    a->type->info.name) == 0)
-            json_array_remove(list, i);
+            json_array_remove(own->algorithms, i);
     }
 }
 
-void
-eti_saver_free(struct et_trainer *t)
+static void
+release(struct eti_part *p)
 {
-    struct eti_saver *v = t->saver;
-    t->saver = NULL;
-    if (!v)
-        return;
-    eti_writer_free(&v->writer);
-    json_decref(v->algorithms);
-    et_free(t->state.cx, v);
-}
-
-const char *
-eti_label_of(const struct et_checkpoint_config *c)
-{
-    return c->label ? c->label : "ep{epoch}-ba{batch}";
+    struct saver *own = p->own;
+    eti_writer_free(&own->writer);
+    json_decref(own->algorithms);
+    *own = (struct saver){0};
 }
 
 /* ---- what became of it ---- */
 
 /* A record of its own: a save may end within a batch, whose numbers wait in the log. */
 static void
-tell(struct et_trainer *t, const char *text, const struct et_log_entry *entry, int n)
+tell(struct eti_part *p, const char *text, const struct et_log_entry *entry, int n)
 {
     struct et_record r = {
         .kind = ET_RECORD_CHECKPOINT, .text = text, .entry = entry, .n = n};
-    et_log_record(t->state.log, &r, &t->state.timestamp);
+    et_log_record(p->s->log, &r, &p->s->timestamp);
 }
 
 static void
-log_saved(struct et_trainer *t, const struct eti_written *r)
+log_saved(struct eti_part *p, const struct eti_written *r)
 {
-    struct et_state *s = &t->state;
+    struct et_state *s = p->s;
+    struct saver *own = p->own;
     char text[ETI_LABEL + 32];
-    double cost = t->saver->stall + r->cpu_seconds;
-    if (t->saver->failures > ALARM_AFTER)
+    double cost = own->stall + r->cpu_seconds;
+    if (own->failures > ALARM_AFTER)
         et_report(s->cx, ET_LOG_WARN,
-                  "%d checkpoints in a row were not saved before %s",
-                  t->saver->failures, r->label);
-    t->saver->failures = 0;
-    t->saver->reason[0] = '\0';
-    t->saver->final_failed = false;
-    t->saver->next = now(t) + fmax(cost / most_of_time, least_between);
+                  "%d checkpoints in a row were not saved before %s", own->failures,
+                  r->label);
+    own->failures = 0;
+    own->reason[0] = '\0';
+    own->final_failed = false;
+    own->next = now(p) + fmax(cost / most_of_time, least_between);
     const struct et_log_entry entry[] = {
         {"checkpoint/bytes", (double)r->bytes},
         {"checkpoint/seconds", r->seconds},
-        {"checkpoint/stall_seconds", t->saver->stall},
+        {"checkpoint/stall_seconds", own->stall},
     };
     snprintf(text, sizeof text, "saved %s", r->label);
-    tell(t, text, entry, sizeof entry / sizeof *entry);
+    tell(p, text, entry, sizeof entry / sizeof *entry);
     et_report(s->cx, ET_LOG_INFO,
               "saved %s: %lld bytes in %.3f s, training stood for %.3f s", r->label,
-              (long long)r->bytes, r->seconds, t->saver->stall);
+              (long long)r->bytes, r->seconds, own->stall);
     if (r->note[0])
         et_report(s->cx, ET_LOG_WARN, "%s", r->note);
 }
@@ -181,121 +196,149 @@ log_saved(struct et_trainer *t, const struct eti_written *r)
 /* Is the failure worth a line? The first three are, then the 10th, the 100th and so on,
  * and any with another reason: what stands behind the last colon of WHY. */
 static bool
-is_news(struct eti_saver *v, const char *why)
+is_news(struct saver *own, const char *why)
 {
     const char *colon = strrchr(why, ':');
-    char reason[sizeof v->reason];
-    int tens = v->failures;
+    char reason[sizeof own->reason];
+    int tens = own->failures;
     snprintf(reason, sizeof reason, "%.63s", colon ? colon + 1 : why);
-    bool is_other = strcmp(reason, v->reason) != 0;
-    memcpy(v->reason, reason, sizeof reason);
+    bool is_other = strcmp(reason, own->reason) != 0;
+    memcpy(own->reason, reason, sizeof reason);
     while (tens % 10 == 0)
         tens /= 10;
-    return is_other || v->failures <= ALARM_AFTER || tens == 1;
+    return is_other || own->failures <= ALARM_AFTER || tens == 1;
 }
 
 /* Training goes on; after three failures in a row somebody should know. */
 static void
-log_failed(struct et_trainer *t, const struct eti_written *r)
+log_failed(struct eti_part *p, const struct eti_written *r)
 {
-    struct et_state *s = &t->state;
+    struct et_state *s = p->s;
+    struct saver *own = p->own;
     char text[ETI_LABEL + 600];
-    int failures = ++t->saver->failures;
-    t->saver->final_failed = true;
-    t->saver->last_batch = -1;
-    t->saver->next = now(t) + first_after;
+    int failures = ++own->failures;
+    own->final_failed = true;
+    own->last_batch = -1;
+    own->next = now(p) + first_after;
     snprintf(text, sizeof text, "failed %s: %.500s", r->label, r->why.message);
-    tell(t, text, NULL, 0);
-    if (is_news(t->saver, r->why.message))
+    tell(p, text, NULL, 0);
+    if (is_news(own, r->why.message))
         et_report(s->cx, failures >= ALARM_AFTER ? ET_LOG_ERROR : ET_LOG_WARN,
                   "checkpoint %s was not saved (%d in a row): %s%s%s", r->label,
                   failures, r->why.message, r->why.hint[0] ? "; " : "", r->why.hint);
-    if (failures >= ALARM_AFTER && t->config.checkpoint->stop_on_failure) {
-        t->outcome = ET_OUTCOME_UNSAVED;
-        t->ranks.asks_to_stop = true; /* the step tells the others */
-        if (!t->ranks.comm)
-            et_state_stop(s, "three checkpoints in a row could not be saved");
+    if (failures >= ALARM_AFTER && p->config->checkpoint->stop_on_failure) {
+        p->common->outcome = ET_OUTCOME_UNSAVED;
+        eti_stop_all_ranks(p->t, "three checkpoints in a row could not be saved");
     }
 }
 
 static void
-heed(struct et_trainer *t, const struct eti_written *r)
+heed(struct eti_part *p, const struct eti_written *r)
 {
     if (r->status == ET_OK)
-        log_saved(t, r);
+        log_saved(p, r);
     else
-        log_failed(t, r);
+        log_failed(p, r);
 }
 
 /* ---- when ---- */
 
 /* A multiple of the interval lies between the last batch, or epoch, and now. */
 static et_status
-is_crossed(struct et_trainer *t, enum et_event event, bool *crossed)
+is_crossed(struct eti_part *p, enum et_event event, bool *crossed)
 {
-    struct et_state *s = &t->state;
-    struct et_time interval = t->config.checkpoint->interval, at, before;
+    struct et_state *s = p->s;
+    const struct saver *own = p->own;
+    struct et_time interval = p->config->checkpoint->interval, at, before;
     *crossed = false;
     if (!et_time_is_set(interval)) {
         /* (Of several ranks rank 0's clock counts, and the step tells the others.) */
-        *crossed = event == ET_EVENT_BATCH_CHECKPOINT && !t->ranks.comm &&
-                   now(t) >= t->saver->next;
+        *crossed = event == ET_EVENT_BATCH_CHECKPOINT && !p->common->comm &&
+                   now(p) >= own->next;
         return ET_OK;
     }
-    ET_TRY(eti_settle_interval(t, &interval));
+    ET_TRY(eti_settle_interval(s, &interval));
     bool by_epoch = interval.unit == ET_TIME_EPOCH;
     bool by_iteration = interval.unit == ET_TIME_ITERATION;
-    enum et_event own = by_epoch       ? ET_EVENT_EPOCH_CHECKPOINT
-                        : by_iteration ? ET_EVENT_ITERATION_CHECKPOINT
-                                       : ET_EVENT_BATCH_CHECKPOINT;
-    if (event != own || interval.value <= 0)
+    enum et_event mine = by_epoch       ? ET_EVENT_EPOCH_CHECKPOINT
+                         : by_iteration ? ET_EVENT_ITERATION_CHECKPOINT
+                                        : ET_EVENT_BATCH_CHECKPOINT;
+    if (event != mine || interval.value <= 0)
         return ET_OK;
     ET_TRY(et_timestamp_get(s->cx, &s->timestamp, interval.unit, &at));
-    ET_TRY(et_timestamp_get(s->cx, &t->before, interval.unit, &before));
+    ET_TRY(et_timestamp_get(s->cx, &p->common->before, interval.unit, &before));
     *crossed = floor(at.value / interval.value) > floor(before.value / interval.value);
     return ET_OK;
 }
 
-bool
-eti_save_is_wanted(const struct et_trainer *t)
+/* Has this rank a reason to save after the batch under way: asked to, or it is time? */
+static float
+say(struct eti_part *p)
 {
-    const struct et_checkpoint_config *c = t->config.checkpoint;
-    if (!t->saver)
-        return false;
-    if (eti_is_set(c->asked))
-        return true;
-    return t->state.rank == 0 && !c->only_at_end && !et_time_is_set(c->interval) &&
-           now(t) >= t->saver->next;
+    const struct saver *own = p->own;
+    const struct et_checkpoint_config *c = p->config->checkpoint;
+    if (!saves(p))
+        return 0;
+    return eti_is_set(c->asked) ||
+           (p->s->rank == 0 && !c->only_at_end && !et_time_is_set(c->interval) &&
+            now(p) >= own->next);
+}
+
+static void
+hear(struct eti_part *p, float sum, bool again)
+{
+    struct saver *own = p->own;
+    (void)again;
+    own->agreed |= sum > 0;
+}
+
+bool
+eti_ask_to_save(struct et_trainer *t)
+{
+    struct eti_part *p = part_of(t);
+    struct saver *own = p->own;
+    own->asked = saves(p);
+    return own->asked;
+}
+
+bool
+eti_save_is_asked(struct et_trainer *t)
+{
+    const struct saver *own = eti_part_own(t, ETI_PART_SAVER);
+    return own->asked;
 }
 
 static et_status
-is_due(struct et_trainer *t, enum et_event event, bool *due)
+is_due(struct eti_part *p, enum et_event event, bool *due)
 {
-    struct et_state *s = &t->state;
-    const struct et_checkpoint_config *c = t->config.checkpoint;
+    struct et_state *s = p->s;
+    struct saver *own = p->own;
+    const struct et_checkpoint_config *c = p->config->checkpoint;
+    const struct eti_common *common = p->common;
     bool over;
     *due = false;
-    if (!t->saver || t->outcome == ET_OUTCOME_DIVERGED ||
-        t->saver->last_batch == s->timestamp.batch) {
-        t->controlled.save = false; /* it has been */
+    if (!saves(p) || common->outcome == ET_OUTCOME_DIVERGED ||
+        own->last_batch == s->timestamp.batch) {
+        own->asked = false; /* it has been */
         return ET_OK;
     }
-    ET_TRY(eti_is_over(t, &over));
-    bool asked = t->ranks.comm ? t->ranks.save && t->nonfinite_batches == 0
-                               : eti_is_set(c->asked);
-    *due = (over && !eti_learned_nothing(t)) || asked || t->controlled.save;
-    if (*due || c->only_at_end || t->nonfinite_batches > 0)
+    ET_TRY(eti_is_over(p->t, &over));
+    bool asked = common->comm ? own->agreed && common->nonfinite_batches == 0
+                              : eti_is_set(c->asked);
+    *due = (over && !eti_learned_nothing(common, s)) || asked || own->asked;
+    if (*due || c->only_at_end || common->nonfinite_batches > 0)
         return ET_OK;
-    return is_crossed(t, event, due);
+    return is_crossed(p, event, due);
 }
 
 /* ---- saving ---- */
 
 static et_status
-fill_manifest(struct et_trainer *t, struct eti_manifest *m)
+fill_manifest(struct eti_part *p, struct eti_manifest *m)
 {
-    const struct et_state *s = &t->state;
-    const struct et_checkpoint_config *c = t->config.checkpoint;
+    const struct saver *own = p->own;
+    const struct et_state *s = p->s;
+    const struct et_checkpoint_config *c = p->config->checkpoint;
     *m = (struct eti_manifest){
         .format = ETI_MANIFEST_FORMAT,
         .incarnation = c->incarnation,
@@ -306,116 +349,123 @@ fill_manifest(struct et_trainer *t, struct eti_manifest *m)
         .world_size = s->world,
         .weights_only = c->weights_only,
         .saved = eti_wall(s->cx),
-        .algorithms = t->saver->algorithms,
+        .algorithms = own->algorithms,
     };
     snprintf(m->run_id, sizeof m->run_id, "%s", c->run_id ? c->run_id : "");
     snprintf(m->run_name, sizeof m->run_name, "%s", s->run_name);
     snprintf(m->recipe, sizeof m->recipe, "%s", c->recipe ? c->recipe : "");
-    ET_TRY(eti_describe_data(t, m->data, sizeof m->data));
-    return et_checkpoint_label(s->cx, eti_label_of(c), s->run_name, &s->timestamp,
-                               m->label, sizeof m->label);
+    ET_TRY(eti_describe_data(p->t, m->data, sizeof m->data));
+    return et_checkpoint_label(s->cx, label_of(c), s->run_name, &s->timestamp, m->label,
+                               sizeof m->label);
 }
 
 /* A copy of everything, and a thread that writes it. */
 static et_status
-begin_writing(struct et_trainer *t)
+begin_writing(struct eti_part *p)
 {
-    struct et_state *s = &t->state;
-    struct eti_saver *v = t->saver;
+    struct saver *own = p->own;
     struct eti_manifest m;
-    struct et_archive *a = eti_writer_archive(v->writer);
-    eti_archive_begin(a, s->cx);
-    ET_TRY(t->config.checkpoint->weights_only ? eti_archive_model(t, a)
-                                              : eti_archive_trainer(t, a));
+    struct et_archive *a = eti_writer_archive(own->writer);
+    eti_archive_begin(a, p->s->cx);
+    ET_TRY(p->config->checkpoint->weights_only ? eti_archive_model(p->t, a)
+                                               : eti_archive_trainer(p->t, a));
     ET_TRY(eti_archive_end(a));
-    ET_TRY(fill_manifest(t, &m));
+    ET_TRY(fill_manifest(p, &m));
     char text[ETI_LABEL + 32];
     snprintf(text, sizeof text, "begun %s", m.label);
-    tell(t, text, NULL, 0);
-    eti_writer_start(v->writer, &m);
+    tell(p, text, NULL, 0);
+    eti_writer_start(own->writer, &m);
     return ET_OK;
 }
 
-et_status
-eti_save(struct et_trainer *t)
+/* What is between two steps now, unless it has been; a thread writes it. */
+static et_status
+save(struct eti_part *p)
 {
-    struct et_state *s = &t->state;
-    struct eti_saver *v = t->saver;
+    struct et_state *s = p->s;
+    struct saver *own = p->own;
     struct eti_written last;
-    double start = now(t);
-    if (!v || v->last_batch == s->timestamp.batch)
+    double start = now(p);
+    if (!saves(p) || own->last_batch == s->timestamp.batch)
         return ET_OK;
-    if (eti_writer_wait(v->writer, &last))
-        heed(t, &last);
+    if (eti_writer_wait(own->writer, &last))
+        heed(p, &last);
     eti_reach(s->cx, "checkpoint.snapshot");
-    ET_TRY(eti_ranks_gather(t));
-    if (t->ranks.comm) /* all of them, whatever becomes of it in rank 0 */
-        v->last_batch = s->timestamp.batch;
+    ET_TRY(eti_parts_gather(p->t));
+    if (p->common->comm) /* all of them, whatever becomes of it in rank 0 */
+        own->last_batch = s->timestamp.batch;
     if (s->rank == 0) /* what ranks have alike it has as well */
-        ET_TRY(begin_writing(t));
-    v->last_batch = s->timestamp.batch;
-    v->stall = now(t) - start;
-    if (t->config.checkpoint->asked)
-        __atomic_store_n(t->config.checkpoint->asked, 0, __ATOMIC_RELAXED);
-    t->controlled.save = t->ranks.save = false;
+        ET_TRY(begin_writing(p));
+    own->last_batch = s->timestamp.batch;
+    own->stall = now(p) - start;
+    if (p->config->checkpoint->asked)
+        __atomic_store_n(p->config->checkpoint->asked, 0, __ATOMIC_RELAXED);
+    own->asked = own->agreed = false;
     return ET_OK;
 }
 
 /* What stands in the way of a save is no reason to lose the run: it is said and the run
  * goes on. */
 static void
-try_to_save(struct et_trainer *t)
+try_to_save(struct eti_part *p)
 {
-    struct eti_written r = {.step = t->state.timestamp.batch};
-    r.status = eti_save(t);
+    struct eti_written r = {.step = p->s->timestamp.batch};
+    r.status = save(p);
     if (r.status == ET_OK)
         return;
-    r.why = *et_error_get(t->state.cx);
-    et_error_clear(t->state.cx);
+    r.why = *et_error_get(p->s->cx);
+    et_error_clear(p->s->cx);
     snprintf(r.label, sizeof r.label, "of batch %lld", (long long)r.step);
-    log_failed(t, &r);
+    log_failed(p, &r);
 }
 
 et_status
 eti_checkpoint(struct et_trainer *t, enum et_event event)
 {
+    struct eti_part *p = part_of(t);
+    struct saver *own = p->own;
+    struct et_state *s = p->s;
     struct eti_written done;
     bool due;
-    if (t->saver && eti_writer_poll(t->saver->writer, &done))
-        heed(t, &done);
-    ET_TRY(is_due(t, event, &due));
-    if (due && t->readback.n > 0) {
+    if (saves(p) && eti_writer_poll(own->writer, &done))
+        heed(p, &done);
+    ET_TRY(is_due(p, event, &due));
+    if (due && eti_readback_waiting(t) > 0) {
         ET_TRY(eti_readback_deliver(t, 0));
-        ET_TRY(is_due(t, event, &due)); /* the last batches may not have been finite */
+        ET_TRY(is_due(p, event, &due)); /* the last batches may not have been finite */
     }
-    t->state.checkpoint_due = due;
+    s->checkpoint_due = due;
     ET_TRY(eti_run(t, event));
     if (due) {
-        et_span_begin(t->state.cx, "checkpoint", "save", NULL);
-        try_to_save(t);
-        et_span_end(t->state.cx, "checkpoint", "save");
+        et_span_begin(s->cx, "checkpoint", "save", NULL);
+        try_to_save(p);
+        et_span_end(s->cx, "checkpoint", "save");
     }
-    t->state.checkpoint_due = false;
+    s->checkpoint_due = false;
     return ET_OK;
 }
 
-void
+bool
 eti_settle_save(struct et_trainer *t)
 {
+    struct eti_part *p = part_of(t);
+    struct saver *own = p->own;
     struct eti_written done;
-    if (t->saver && eti_writer_wait(t->saver->writer, &done))
-        heed(t, &done);
+    if (saves(p) && eti_writer_wait(own->writer, &done))
+        heed(p, &done);
+    return saves(p);
 }
 
 void
 eti_finish_saving(struct et_trainer *t)
 {
-    eti_settle_save(t);
-    if (t->saver && t->saver->final_failed &&
-        (t->outcome == ET_OUTCOME_FINISHED || t->outcome == ET_OUTCOME_STOPPED ||
-         t->outcome == ET_OUTCOME_TARGET_REACHED ||
-         t->outcome == ET_OUTCOME_TARGET_MISSED))
-        t->outcome = ET_OUTCOME_UNSAVED;
+    const struct saver *own = eti_part_own(t, ETI_PART_SAVER);
+    enum et_outcome *outcome = &part_of(t)->common->outcome;
+    (void)eti_settle_save(t);
+    if (own->final_failed &&
+        (*outcome == ET_OUTCOME_FINISHED || *outcome == ET_OUTCOME_STOPPED ||
+         *outcome == ET_OUTCOME_TARGET_REACHED || *outcome == ET_OUTCOME_TARGET_MISSED))
+        *outcome = ET_OUTCOME_UNSAVED;
 }
 
 /* ERROR stands again, whatever has been said since. */
@@ -434,39 +484,50 @@ put_back(struct et_ctx *cx, const struct et_error *error)
 void
 eti_rescue(struct et_trainer *t)
 {
-    struct et_error error = *et_error_get(t->state.cx);
-    if (!t->saver)
+    struct eti_part *p = part_of(t);
+    struct et_error error = *et_error_get(p->s->cx);
+    if (!saves(p))
         return;
-    et_error_clear(t->state.cx);
+    et_error_clear(p->s->cx);
     /* (Of several ranks the others are in a step already: the last checkpoint
      * stands.) */
-    if (eti_readback_deliver(t, 0) == ET_OK && !t->ranks.comm)
-        try_to_save(t);
+    if (eti_readback_deliver(t, 0) == ET_OK && !p->common->comm)
+        try_to_save(p);
     eti_finish_saving(t);
-    put_back(t->state.cx, &error);
+    put_back(p->s->cx, &error);
 }
 
 void
 eti_keep_saved(struct et_trainer *t)
 {
-    struct et_error error = *et_error_get(t->state.cx);
-    et_error_clear(t->state.cx);
-    eti_settle_save(t);
-    put_back(t->state.cx, &error);
+    struct et_ctx *cx = part_of(t)->s->cx;
+    struct et_error error = *et_error_get(cx);
+    et_error_clear(cx);
+    (void)eti_settle_save(t);
+    put_back(cx, &error);
 }
 
 et_status
 et_trainer_save(struct et_trainer *t)
 {
-    struct et_state *s = &t->state;
+    struct eti_part *p = part_of(t);
+    struct saver *own = p->own;
+    struct et_ctx *cx = p->s->cx;
     struct eti_written done;
-    if (!t->saver)
-        return ET_FAIL(s->cx, ET_EINVAL, "the trainer has no place to save to");
-    ET_TRY(eti_save(t));
-    if (!eti_writer_wait(t->saver->writer, &done))
+    if (!saves(p))
+        return ET_FAIL(cx, ET_EINVAL, "the trainer has no place to save to");
+    ET_TRY(save(p));
+    if (!eti_writer_wait(own->writer, &done))
         return ET_OK; /* this state has been saved */
-    heed(t, &done);
+    heed(p, &done);
     if (done.status != ET_OK)
-        (void)ET_FAIL(s->cx, done.status, "%s", done.why.message);
+        (void)ET_FAIL(cx, done.status, "%s", done.why.message);
     return done.status;
 }
+
+const struct eti_part_type eti_part_saver = {
+    .size = sizeof(struct saver),
+    .release = release,
+    .say = say,
+    .hear = hear,
+};

@@ -16,165 +16,264 @@
  * fault of the scale, and counts as a batch that is not finite. */
 #include "config.h"
 
-#include "core/trainer/trainer_impl.h"
+#include "core/trainer/part.h"
 
 #define SMALLEST 1.0
 #define LARGEST  0x1p127 /* twice that is infinite in f32 */
 
+/* All NULL without scaling; tensors are f32 [1]. */
+struct scaler {
+    struct et_loss_scaling rule;
+    struct et_tensor *scale;
+    struct et_tensor *clean;    /* updates since the scale changed */
+    struct et_tensor *overflow; /* 1 if a gradient of this step was not finite */
+    const struct et_tensor
+        *checked; /* the gradient that OVERFLOW speaks of; never read */
+};
+
 static const int64_t one[] = {1};
 
 static et_status
-new_number(struct et_trainer *t, const char *name, struct et_tensor **out)
+new_number(struct et_state *s, const char *name, struct et_tensor **out)
 {
-    struct et_state *s = &t->state;
     return et_tensor_new(s->cx, s->dev, ET_F32, 1, one, ET_ROW_MAJOR, name, out);
 }
 
 /* The scale as it is at first. */
 static et_status
-begin(struct et_trainer *t)
+write_first(const struct eti_part *p)
 {
-    const float scale = (float)t->scaler.rule.initial, none = 0;
-    ET_TRY(et_tensor_write(t->state.cx, t->scaler.scale, &scale, sizeof scale));
-    return et_tensor_write(t->state.cx, t->scaler.clean, &none, sizeof none);
+    const struct scaler *own = p->own;
+    const float scale = (float)own->rule.initial, none = 0;
+    ET_TRY(et_tensor_write(p->s->cx, own->scale, &scale, sizeof scale));
+    return et_tensor_write(p->s->cx, own->clean, &none, sizeof none);
 }
 
-et_status
-eti_scaler_init(struct et_trainer *t)
+static et_status
+take_rule(struct et_ctx *cx, const struct et_loss_scaling *given,
+          struct et_loss_scaling *rule)
 {
-    struct eti_scaler *k = &t->scaler;
-    t->state.loss_scale = 1;
-    if (t->state.precision != ET_PRECISION_AMP_FP16)
+    *rule = *given;
+    if (rule->initial == 0)
+        rule->initial = 65536;
+    if (rule->growth == 0)
+        rule->growth = 2;
+    if (rule->backoff == 0)
+        rule->backoff = 0.5;
+    if (rule->interval == 0)
+        rule->interval = 2000;
+    if (rule->initial >= SMALLEST && rule->growth >= 1 && rule->backoff > 0 &&
+        rule->backoff < 1 && rule->interval >= 1)
         return ET_OK;
-    k->rule = t->config.loss_scaling;
-    if (k->rule.initial == 0)
-        k->rule.initial = 65536;
-    if (k->rule.growth == 0)
-        k->rule.growth = 2;
-    if (k->rule.backoff == 0)
-        k->rule.backoff = 0.5;
-    if (k->rule.interval == 0)
-        k->rule.interval = 2000;
-    if (!(k->rule.initial >= SMALLEST && k->rule.growth >= 1 && k->rule.backoff > 0 &&
-          k->rule.backoff < 1 && k->rule.interval >= 1))
-        return ET_FAIL(
-            t->state.cx, ET_EINVAL,
-            "loss scaling from %g, times %g every %lld steps, times %g on overflow: "
-            "it must begin at 1 or more, grow and back off",
-            k->rule.initial, k->rule.growth, (long long)k->rule.interval,
-            k->rule.backoff);
-    t->state.loss_scale = k->rule.initial;
-    ET_TRY(new_number(t, "loss scale", &k->scale));
-    ET_TRY(new_number(t, "clean steps", &k->clean));
-    ET_TRY(new_number(t, "overflow", &k->overflow));
-    return begin(t);
+    return ET_FAIL(
+        cx, ET_EINVAL,
+        "loss scaling from %g, times %g every %lld steps, times %g on overflow: "
+        "it must begin at 1 or more, grow and back off",
+        rule->initial, rule->growth, (long long)rule->interval, rule->backoff);
 }
 
-void
-eti_scaler_release(struct et_trainer *t)
+static void
+release(struct eti_part *p)
 {
-    et_tensor_free(&t->scaler.scale);
-    et_tensor_free(&t->scaler.clean);
-    et_tensor_free(&t->scaler.overflow);
+    struct scaler *own = p->own;
+    et_tensor_free(&own->scale);
+    et_tensor_free(&own->clean);
+    et_tensor_free(&own->overflow);
 }
 
-struct et_tensor *
-eti_scaler_scale(struct et_trainer *t, struct et_tensor *loss)
+/* Also when the precision changes: the scale begins anew. */
+static et_status
+init(struct eti_part *p)
 {
-    return t->scaler.scale ? et_mul(t->state.graph, loss, t->scaler.scale) : loss;
+    struct scaler *own = p->own;
+    struct et_state *s = p->s;
+    release(p);
+    s->loss_scale = 1;
+    if (s->precision != ET_PRECISION_AMP_FP16)
+        return ET_OK;
+    ET_TRY(take_rule(s->cx, &p->config->loss_scaling, &own->rule));
+    s->loss_scale = own->rule.initial;
+    ET_TRY(new_number(s, "loss scale", &own->scale));
+    ET_TRY(new_number(s, "clean steps", &own->clean));
+    ET_TRY(new_number(s, "overflow", &own->overflow));
+    return write_first(p);
 }
 
-et_status
-eti_scaler_unscale(struct et_trainer *t, int pass)
+static et_status
+loss(struct eti_part *p, struct eti_train_step *k)
 {
-    struct et_state *s = &t->state;
+    const struct scaler *own = p->own;
+    if (own->scale)
+        k->loss = et_mul(p->s->graph, k->loss, own->scale);
+    return ET_OK;
+}
+
+/* Has an earlier pass of the step overflowed, on any rank? */
+static struct et_tensor *
+earlier(const struct eti_part *p)
+{
+    const struct scaler *own = p->own;
+    return p->common->comm && !p->s->keep_local ? eti_sum_over_ranks(p, 0, 1)
+                                                : own->overflow;
+}
+
+/* state->grad, all of the batch's, becomes the true gradient. */
+static et_status
+unscale(struct eti_part *p, struct eti_train_step *k)
+{
+    struct scaler *own = p->own;
+    struct et_state *s = p->s;
     struct et_graph *g = s->graph;
-    struct eti_scaler *k = &t->scaler;
-    if (!k->scale || !s->grad)
+    (void)k;
+    if (!own->scale || !s->grad)
         return et_graph_status(g);
-    et_state_scale_grad(s, et_reciprocal(g, k->scale));
+    et_state_scale_grad(s, et_reciprocal(g, own->scale));
     struct et_tensor *overflow = eti_not_finite(g, et_state_grad_squares(s));
-    et_assign(g, k->overflow,
-              pass > 0 ? et_maximum(g, eti_ranks_overflow(t), overflow) : overflow);
-    k->checked = s->grad;
+    et_assign(g, own->overflow,
+              s->pass > 0 ? et_maximum(g, earlier(p), overflow) : overflow);
+    own->checked = s->grad;
     return et_graph_status(g);
+}
+
+/* Where a rank has no gradient LEAF stays what it was. */
+static void
+guard(struct et_graph *g, const struct eti_train_step *k, struct et_tensor *leaf)
+{
+    struct et_tensor *next = et_pending(g, leaf);
+    if (k->failed && next != leaf)
+        et_reassign(g, leaf, et_where(g, k->failed, leaf, next));
 }
 
 /* s and clean after this step, as one chain on single numbers. */
 static void
-append_rule(struct et_graph *g, const struct eti_scaler *k, struct et_tensor *overflow)
+append_rule(struct et_graph *g, const struct scaler *own, struct et_tensor *overflow)
 {
-    const struct et_loss_scaling *o = &k->rule;
+    const struct et_loss_scaling *o = &own->rule;
     struct et_tensor *backed =
-        et_clamp(g, et_mul_scalar(g, k->scale, o->backoff), SMALLEST, LARGEST);
+        et_clamp(g, et_mul_scalar(g, own->scale, o->backoff), SMALLEST, LARGEST);
     struct et_tensor *grown =
-        et_clamp(g, et_mul_scalar(g, k->scale, o->growth), SMALLEST, LARGEST);
-    struct et_tensor *clean = et_add_scalar(g, k->clean, 1);
-    struct et_tensor *none = et_mul_scalar(g, k->clean, 0);
+        et_clamp(g, et_mul_scalar(g, own->scale, o->growth), SMALLEST, LARGEST);
+    struct et_tensor *clean = et_add_scalar(g, own->clean, 1);
+    struct et_tensor *none = et_mul_scalar(g, own->clean, 0);
     struct et_tensor *missing = et_add_scalar(g, clean, -(double)o->interval);
-    et_assign(g, k->scale,
-              et_where(g, overflow, backed, et_where(g, missing, k->scale, grown)));
-    et_assign(g, k->clean,
+    et_assign(g, own->scale,
+              et_where(g, overflow, backed, et_where(g, missing, own->scale, grown)));
+    et_assign(g, own->clean,
               et_where(g, overflow, none, et_where(g, missing, clean, none)));
 }
 
-struct et_tensor *
-eti_scaler_skip(struct et_trainer *t)
+/* The update is skipped where gradient or loss is not finite. */
+static et_status
+skip(struct eti_part *p, struct eti_train_step *k)
 {
-    struct et_state *s = &t->state;
+    struct scaler *own = p->own;
+    struct et_state *s = p->s;
     struct et_graph *g = s->graph;
-    struct eti_scaler *k = &t->scaler;
-    struct et_tensor *total = eti_ranks_total(t); /* the loss counts too */
-    if (!k->scale)
-        return eti_not_finite(g, et_add(g, et_state_grad_squares(s), total));
-    struct et_tensor *overflow = et_pending(g, k->overflow);
-    append_rule(g, k, overflow);
-    eti_ranks_guard(t, k->scale);
-    eti_ranks_guard(t, k->clean);
-    if (s->grad != k->checked)
+    struct et_tensor *total = k->total;
+    if (!own->scale) {
+        k->skip = eti_not_finite(g, et_add(g, et_state_grad_squares(s), total));
+        return et_graph_status(g);
+    }
+    struct et_tensor *overflow = et_pending(g, own->overflow);
+    append_rule(g, own, overflow);
+    guard(g, k, own->scale);
+    guard(g, k, own->clean);
+    if (s->grad != own->checked)
         total = et_add(g, et_state_grad_squares(s), total);
-    return et_maximum(g, overflow, eti_not_finite(g, total));
+    k->skip = et_maximum(g, overflow, eti_not_finite(g, total));
+    return et_graph_status(g);
 }
 
-bool
-eti_scaler_settle(struct et_trainer *t, int64_t batch, float overflow, float scale)
+static int64_t
+count_sums(const struct eti_part *p)
 {
-    struct et_state *s = &t->state;
-    if (!t->scaler.scale)
-        return false;
+    (void)p;
+    return 1;
+}
+
+static int
+sums(struct eti_part *p, struct eti_train_step *k, struct et_tensor **v)
+{
+    const struct scaler *own = p->own;
+    (void)k;
+    v[0] = p->s->pass > 0 && own->scale ? own->overflow
+                                        : et_fill(p->s->graph, ET_F32, 1, one, 0);
+    return 1;
+}
+
+static int64_t
+count_reported(const struct eti_part *p)
+{
+    (void)p;
+    return 2;
+}
+
+static int
+report(struct eti_part *p, struct eti_train_step *k, struct et_tensor **v)
+{
+    const struct scaler *own = p->own;
+    struct et_graph *g = p->s->graph;
+    v[0] = own->scale ? et_pending(g, own->overflow) : k->skip;
+    v[1] = own->scale ? et_pending(g, own->scale) : k->skip;
+    return 2;
+}
+
+/* Was the scale to blame for a skip? */
+static void
+take(struct eti_part *p, struct eti_numbers *numbers)
+{
+    const struct scaler *own = p->own;
+    struct et_state *s = p->s;
+    bool overflow = *numbers->at++ != 0;
+    double scale = (double)*numbers->at++;
+    if (!own->scale)
+        return;
     et_log_metric(s->log, "trainer/loss_scale", s->loss_scale);
-    bool excused = overflow != 0 && s->loss_scale > SMALLEST;
-    if (excused)
+    numbers->excused = overflow && s->loss_scale > SMALLEST;
+    if (numbers->excused)
         et_log_text(
             s->log, ET_LOG_INFO, &s->timestamp,
             "batch %lld: the gradient overflowed f16 at a loss scale of %g; the update "
             "was skipped, the scale is now %g",
-            (long long)batch, s->loss_scale, (double)scale);
-    s->loss_scale = (double)scale;
-    return excused;
+            (long long)numbers->batch, s->loss_scale, scale);
+    s->loss_scale = scale;
 }
 
-et_status
-eti_scaler_archive(struct et_trainer *t, struct et_archive *a)
+static et_status
+archive(struct eti_part *p, struct et_archive *a)
 {
-    struct et_state *s = &t->state;
-    struct eti_scaler *k = &t->scaler;
+    const struct scaler *own = p->own;
     float scale;
-    if (!k->scale)
+    if (!own->scale)
         return ET_OK;
     ET_TRY(et_archive_enter(a, "scaler"));
     et_status status = ET_OK;
     /* A checkpoint of another precision has none: the scale begins anew. */
     if (et_archive_has(a, "scale")) {
-        status = et_archive_tensor(a, "scale", k->scale);
+        status = et_archive_tensor(a, "scale", own->scale);
         if (status == ET_OK)
-            status = et_archive_tensor(a, "clean_steps", k->clean);
+            status = et_archive_tensor(a, "clean_steps", own->clean);
     } else if (et_archive_mode(a) == ET_ARCHIVE_LOAD) {
-        status = begin(t);
+        status = write_first(p);
     }
     et_archive_leave(a);
     ET_TRY(status);
-    ET_TRY(et_tensor_read(s->cx, k->scale, &scale, sizeof scale));
-    s->loss_scale = (double)scale;
+    ET_TRY(et_tensor_read(p->s->cx, own->scale, &scale, sizeof scale));
+    p->s->loss_scale = (double)scale;
     return ET_OK;
 }
+
+const struct eti_part_type eti_part_scaler = {
+    .size = sizeof(struct scaler),
+    .init = init,
+    .release = release,
+    .loss = loss,
+    .grad = unscale,
+    .skip = skip,
+    .n_sums = count_sums,
+    .sums = sums,
+    .n_reported = count_reported,
+    .report = report,
+    .take = take,
+    .archive = archive,
+};

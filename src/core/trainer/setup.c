@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/trainer/loop.h"
+#include "core/trainer/ranks.h"
 #include "core/trainer/trainer_impl.h"
 
 /* Events that come at every batch, and do not need the last one's numbers. */
@@ -25,7 +27,7 @@ is_within_batch(enum et_event event)
 et_status
 eti_run(struct et_trainer *t, enum et_event event)
 {
-    if (t->readback.n > 0 && !is_within_batch(event))
+    if (eti_readback_waiting(t) > 0 && !is_within_batch(event))
         ET_TRY(eti_readback_deliver(t, 0));
     ET_TRY(eti_step_at(t, event));
     return et_engine_run(&t->state, event, NULL, NULL);
@@ -40,36 +42,34 @@ et_trainer_state(struct et_trainer *t)
 enum et_outcome
 et_trainer_outcome(const struct et_trainer *t)
 {
-    return t->outcome;
+    return t->common.outcome;
 }
 
 static et_status
-new_metric(struct et_trainer *t, const struct et_metric_class *c,
-           struct et_metric **out)
+new_metric(struct et_state *s, const struct et_metric_class *c, struct et_metric **out)
 {
     struct et_metric_options options;
-    ET_TRY(et_options_init(t->state.cx, c->info.options, &options));
-    options.num_classes = t->state.model->num_classes;
-    options.model = t->state.model;
-    return et_metric_new(t->state.cx, t->state.dev, c, &options, out);
+    ET_TRY(et_options_init(s->cx, c->info.options, &options));
+    options.num_classes = s->model->num_classes;
+    options.model = s->model;
+    return et_metric_new(s->cx, s->dev, c, &options, out);
 }
 
 et_status
-eti_metrics_new(struct et_trainer *t, const char *names, struct et_metric **out, int *n)
+eti_metrics_new(struct et_state *s, const char *names, struct et_metric **out, int *n)
 {
     char name[64];
     while (*names) {
         size_t length = strcspn(names, " ");
         if (length >= sizeof name || *n == ETI_MAX_METRICS)
-            return ET_FAIL(t->state.cx, ET_EINTERNAL, "bad list of metrics '%s'",
-                           names);
+            return ET_FAIL(s->cx, ET_EINTERNAL, "bad list of metrics '%s'", names);
         memcpy(name, names, length);
         name[length] = '\0';
         names += length + (names[length] == ' ');
         const struct et_metric_class *c = et_metric_find(name);
         if (!c)
-            return ET_FAIL(t->state.cx, ET_EINTERNAL, "there is no metric %s", name);
-        ET_TRY(new_metric(t, c, &out[*n]));
+            return ET_FAIL(s->cx, ET_EINTERNAL, "there is no metric %s", name);
+        ET_TRY(new_metric(s, c, &out[*n]));
         (*n)++;
     }
     return ET_OK;
@@ -83,11 +83,11 @@ choose_default_optimizer(struct et_trainer *t)
     const struct et_optimizer_class *c = et_optimizer_find("decoupled_sgdw");
     et_report(cx, ET_LOG_WARN, "no optimizer given: using %s with lr 0.1",
               c->info.name);
-    ET_TRY(et_alloc(cx, c->info.options_size, &t->own_options));
-    ET_TRY(et_options_init(cx, c->info.options, t->own_options));
-    ET_TRY(et_options_set(cx, c->info.options, t->own_options, "lr", "0.1"));
+    ET_TRY(et_alloc(cx, c->info.options_size, &t->hooks.own_options));
+    ET_TRY(et_options_init(cx, c->info.options, t->hooks.own_options));
+    ET_TRY(et_options_set(cx, c->info.options, t->hooks.own_options, "lr", "0.1"));
     t->config.optimizer = c;
-    t->config.optimizer_options = t->own_options;
+    t->config.optimizer_options = t->hooks.own_options;
     return ET_OK;
 }
 
@@ -102,16 +102,6 @@ make_optimizer(struct et_trainer *t)
     return eti_groups_follow(t);
 }
 
-static et_status
-make_leaves(struct et_trainer *t)
-{
-    struct et_state *s = &t->state;
-    const int64_t one[] = {1}, two[] = {2};
-    ET_TRY(et_tensor_new(s->cx, s->dev, ET_I64, 1, two, ET_ROW_MAJOR, "rng", &t->rng));
-    return et_tensor_new(s->cx, s->dev, ET_F32, 1, one, ET_ROW_MAJOR,
-                         "loss/train/total", &t->total);
-}
-
 /* Loggers after the others, each group in the order given. */
 static et_status
 adopt_hooks(struct et_trainer *t)
@@ -122,16 +112,16 @@ adopt_hooks(struct et_trainer *t)
         return ET_FAIL(s->cx, ET_EINVAL, "more than %d algorithms or callbacks",
                        ET_MAX_ALGORITHMS);
     for (int i = 0; i < t->config.n_algorithms; i++)
-        t->algorithm[i] = t->config.algorithms[i];
-    s->algorithms = t->algorithm;
+        t->hooks.algorithm[i] = t->config.algorithms[i];
+    s->algorithms = t->hooks.algorithm;
     s->n_algorithms = t->config.n_algorithms;
     s->passes = t->config.passes;
     s->n_passes = t->config.n_passes;
     for (int loggers = 0; loggers < 2; loggers++)
         for (int i = 0; i < t->config.n_callbacks; i++)
             if (t->config.callbacks[i]->type->is_logger == loggers)
-                t->callback[s->n_callbacks++] = t->config.callbacks[i];
-    s->callbacks = t->callback;
+                t->hooks.callback[s->n_callbacks++] = t->config.callbacks[i];
+    s->callbacks = t->hooks.callback;
     return ET_OK;
 }
 
@@ -152,14 +142,15 @@ static et_status
 build(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
+    const int64_t two[] = {2};
+    ET_TRY(eti_parts_make(t));
     if (t->config.deterministic)
         ET_TRY(et_device_set(s->dev, ET_DEVICE_DETERMINISTIC, 1));
     ET_TRY(et_graph_new(s->cx, s->dev, &s->graph));
     ET_TRY(eti_take_precision(t, s->precision));
     et_graph_set_dry(s->graph, t->config.dry);
     ET_TRY(et_log_new(s->cx, t->config.sink, &s->log));
-    ET_TRY(make_leaves(t));
-    ET_TRY(eti_scaler_init(t));
+    ET_TRY(et_tensor_new(s->cx, s->dev, ET_I64, 1, two, ET_ROW_MAJOR, "rng", &t->rng));
     ET_TRY(eti_groups_init(t));
     ET_TRY(eti_bind_parameters(t));
     ET_TRY(make_optimizer(t));
@@ -168,16 +159,13 @@ build(struct et_trainer *t)
         et_device_set_limit(s->dev, t->config.memory_limit);
     ET_TRY(eti_run(t, ET_EVENT_INIT));
     ET_TRY(eti_groups_check(t));
-    ET_TRY(eti_metrics_new(t, et_task_metrics(s->model->type->task, true),
-                           t->train_metric, &t->n_train_metrics));
-    ET_TRY(eti_readback_init(t));
-    ET_TRY(eti_ranks_init(t));
+    ET_TRY(eti_parts_init(t));
     ET_TRY(eti_evaluators_add(t, t->config.evaluators, t->config.n_evaluators));
     ET_TRY(eti_target_init(t));
     ET_TRY(eti_set_length(t));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_LOAD));
     ET_TRY(eti_load(t));
-    ET_TRY(eti_saver_init(t));
+    ET_TRY(eti_saver_begin(t));
     ET_TRY(eti_run(t, ET_EVENT_AFTER_LOAD));
     return eti_ranks_begin(t);
 }
@@ -193,10 +181,11 @@ et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct et_trainer *t = block;
     t->config = *config;
-    t->is_auto = config->grad_accum == 0 && config->microbatch_size == 0 &&
-                 !config->deterministic;
-    t->accum = config->grad_accum ? config->grad_accum : 1;
-    t->eval_split = 1;
+    t->common.comm = et_comm_world(config->comm) > 1 ? config->comm : NULL;
+    t->pieces.is_auto = config->grad_accum == 0 && config->microbatch_size == 0 &&
+                        !config->deterministic;
+    t->pieces.accum = config->grad_accum ? config->grad_accum : 1;
+    t->evaluation.split = 1;
     t->state = (struct et_state){
         .cx = cx,
         .dev = config->dev,
@@ -209,9 +198,8 @@ et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
         .world = et_comm_world(config->comm),
         .lr_factor = 1,
         .max_duration = ET_TIME_UNSET,
-        .grad_accum = t->accum,
-        .train_metrics = t->train_value,
-        .eval_metrics = t->eval_value,
+        .grad_accum = t->pieces.accum,
+        .eval_metrics = t->evaluation.value,
     };
     et_status status = build(t);
     if (status != ET_OK) {
@@ -236,28 +224,18 @@ et_trainer_free(struct et_trainer **out)
     for (int i = 0; i < s->n_algorithms; i++)
         if (s->algorithms[i]->type->close)
             s->algorithms[i]->type->close(s->algorithms[i]);
-    eti_saver_free(t);
-    eti_readback_release(t);
-    eti_ranks_release(t);
-    et_free(s->cx, t->controlled.superseded);
-    for (int i = 0; i < t->n_own_algorithms; i++)
-        et_algorithm_free(&t->own_algorithm[i]);
+    eti_parts_free(t);
+    for (int i = 0; i < t->hooks.n_own; i++)
+        et_algorithm_free(&t->hooks.own[i]);
     eti_evaluators_drop(t, 0);
-    for (int i = 0; i < t->n_train_metrics; i++)
-        et_metric_free(&t->train_metric[i]);
     et_tensor_free(&t->rng);
-    et_tensor_free(&t->total);
-    et_tensor_free(&t->grad_sum);
-    eti_free_parts(t);
-    eti_scaler_release(t);
     et_optimizer_free(&s->optimizer);
-    eti_stats_release(t);
     eti_unbind_parameters(t);
     eti_group_patterns_release(&t->groups.patterns);
     et_graph_free(&s->graph);
     et_log_free(&s->log);
-    if (t->own_options)
-        et_options_release(t->config.optimizer->info.options, t->own_options);
-    et_free(s->cx, t->own_options);
+    if (t->hooks.own_options)
+        et_options_release(t->config.optimizer->info.options, t->hooks.own_options);
+    et_free(s->cx, t->hooks.own_options);
     et_free(s->cx, t);
 }

@@ -9,9 +9,17 @@
 #include "config.h"
 
 #include "core/graph/tensor.h"
-#include "core/trainer/trainer_impl.h"
+#include "core/trainer/part.h"
 
 enum { PLACE = 256 }; /* each copy begins at a multiple of so many bytes */
+
+/* The model's buffers, and a copy of them from before the batch under way. */
+struct stats {
+    struct et_leaves leaves;
+    struct et_storage *kept; /* NULL: the model has none */
+    struct et_tensor **copy; /* [leaves.n], in kept */
+    bool is_kept;            /* the copy is of before the batch under way */
+};
 
 static size_t
 room_of(const struct et_leaf *leaf)
@@ -22,15 +30,14 @@ room_of(const struct et_leaf *leaf)
 
 /* The copy of each buffer, as a leaf. */
 static et_status
-make_copies(struct et_trainer *t)
+make_copies(struct et_ctx *cx, struct stats *own)
 {
     size_t at = 0;
-    for (int i = 0; i < t->stats.leaves.n; i++) {
-        const struct et_leaf *leaf = &t->stats.leaves.v[i];
+    for (int i = 0; i < own->leaves.n; i++) {
+        const struct et_leaf *leaf = &own->leaves.v[i];
         const struct et_desc *desc = &leaf->param->tensor->desc;
-        ET_TRY(et_tensor_view(t->state.cx, t->stats.kept,
-                              (int64_t)(at / et_dtype_size(desc->dtype)), desc,
-                              "kept statistics", &t->stats.copy[i]));
+        ET_TRY(et_tensor_view(cx, own->kept, (int64_t)(at / et_dtype_size(desc->dtype)),
+                              desc, "kept statistics", &own->copy[i]));
         at += room_of(leaf);
     }
     return ET_OK;
@@ -46,76 +53,93 @@ is_same(const struct et_leaves *a, const struct et_leaves *b)
     return a->n == b->n;
 }
 
-et_status
-eti_stats_bind(struct et_trainer *t)
+static void
+release(struct eti_part *p)
 {
-    struct et_state *s = &t->state;
-    struct et_leaves leaves;
-    size_t bytes = 0;
-    ET_TRY(et_module_leaves(s->cx, s->model->root, ET_BUFFER, &leaves));
-    if (is_same(&t->stats.leaves, &leaves)) {
-        et_leaves_release(&leaves);
-        return ET_OK;
-    }
-    eti_stats_release(t);
-    t->stats.leaves = leaves;
-    s->surgeries++;
-    for (int i = 0; i < t->stats.leaves.n; i++)
-        bytes += room_of(&t->stats.leaves.v[i]);
-    if (!bytes)
-        return ET_OK;
-    void *block;
-    ET_TRY(et_alloc(s->cx, (size_t)t->stats.leaves.n * sizeof *t->stats.copy, &block));
-    t->stats.copy = block;
-    ET_TRY(et_storage_new(s->cx, s->dev, bytes, &t->stats.kept));
-    return make_copies(t);
-}
-
-void
-eti_stats_release(struct et_trainer *t)
-{
-    for (int i = 0; t->stats.copy && i < t->stats.leaves.n; i++)
-        et_tensor_free(&t->stats.copy[i]);
-    et_free(t->state.cx, t->stats.copy);
-    et_leaves_release(&t->stats.leaves);
-    et_storage_unref(t->stats.kept);
-    t->stats = (struct eti_stats){0};
+    struct stats *own = p->own;
+    for (int i = 0; own->copy && i < own->leaves.n; i++)
+        et_tensor_free(&own->copy[i]);
+    et_free(p->s->cx, own->copy);
+    et_leaves_release(&own->leaves);
+    et_storage_unref(own->kept);
+    *own = (struct stats){0};
 }
 
 static et_status
-copy_all(struct et_trainer *t, bool back)
+bind(struct eti_part *p)
 {
-    for (int i = 0; i < t->stats.leaves.n; i++) {
-        const struct et_tensor *own = t->stats.leaves.v[i].param->tensor;
-        void *data = et_tensor_data(own), *copy = et_tensor_data(t->stats.copy[i]);
-        ET_TRY(eti_device_copy(t->state.dev, back ? data : copy, back ? copy : data,
-                               et_desc_bytes(&own->desc)));
+    struct stats *own = p->own;
+    struct et_state *s = p->s;
+    struct et_leaves leaves;
+    size_t bytes = 0;
+    ET_TRY(et_module_leaves(s->cx, s->model->root, ET_BUFFER, &leaves));
+    if (is_same(&own->leaves, &leaves)) {
+        et_leaves_release(&leaves);
+        return ET_OK;
+    }
+    release(p);
+    own->leaves = leaves;
+    s->surgeries++;
+    for (int i = 0; i < own->leaves.n; i++)
+        bytes += room_of(&own->leaves.v[i]);
+    if (!bytes)
+        return ET_OK;
+    void *block;
+    ET_TRY(et_alloc(s->cx, (size_t)own->leaves.n * sizeof *own->copy, &block));
+    own->copy = block;
+    ET_TRY(et_storage_new(s->cx, s->dev, bytes, &own->kept));
+    return make_copies(s->cx, own);
+}
+
+static et_status
+copy_all(struct eti_part *p, bool back)
+{
+    const struct stats *own = p->own;
+    for (int i = 0; i < own->leaves.n; i++) {
+        const struct et_tensor *buffer = own->leaves.v[i].param->tensor;
+        void *data = et_tensor_data(buffer), *copy = et_tensor_data(own->copy[i]);
+        ET_TRY(eti_device_copy(p->s->dev, back ? data : copy, back ? copy : data,
+                               et_desc_bytes(&buffer->desc)));
     }
     return ET_OK;
 }
 
-et_status
-eti_stats_keep(struct et_trainer *t)
+static et_status
+keep(struct eti_part *p, struct eti_train_step *k)
 {
-    t->stats.is_kept = true;
-    return copy_all(t, false);
+    struct stats *own = p->own;
+    own->is_kept = k->several;
+    return k->several ? copy_all(p, false) : ET_OK;
 }
 
-et_status
-eti_stats_put_back(struct et_trainer *t)
+static et_status
+put_back(struct eti_part *p)
 {
-    return t->stats.is_kept ? copy_all(t, true) : ET_OK;
+    const struct stats *own = p->own;
+    return own->is_kept ? copy_all(p, true) : ET_OK;
 }
 
-void
-eti_stats_guard(struct et_trainer *t, struct et_tensor *skip)
+/* Where the update is skipped they stay as they were before the batch. */
+static et_status
+guard(struct eti_part *p, struct eti_train_step *k)
 {
-    struct et_graph *g = t->state.graph;
-    for (int i = 0; i < t->stats.leaves.n; i++) {
-        struct et_tensor *own = t->stats.leaves.v[i].param->tensor;
-        struct et_tensor *next = et_pending(g, own);
-        struct et_tensor *before = t->stats.is_kept ? t->stats.copy[i] : own;
+    const struct stats *own = p->own;
+    struct et_graph *g = p->s->graph;
+    for (int i = 0; i < own->leaves.n; i++) {
+        struct et_tensor *buffer = own->leaves.v[i].param->tensor;
+        struct et_tensor *next = et_pending(g, buffer);
+        struct et_tensor *before = own->is_kept ? own->copy[i] : buffer;
         if (next != before)
-            et_reassign(g, own, et_where(g, skip, before, next));
+            et_reassign(g, buffer, et_where(g, k->skip, before, next));
     }
+    return et_graph_status(g);
 }
+
+const struct eti_part_type eti_part_stats = {
+    .size = sizeof(struct stats),
+    .release = release,
+    .bind = bind,
+    .begin = keep,
+    .append = guard,
+    .undo = put_back,
+};

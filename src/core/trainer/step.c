@@ -9,19 +9,22 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/trainer/ranks.h"
+#include "core/trainer/readback.h"
 #include "core/trainer/trainer_impl.h"
 
 static const int64_t one[] = {1};
 
-int64_t
-eti_count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows)
+/* Losses in pieces and microbatches of a batch with N samples. */
+static int64_t
+count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows)
 {
     int64_t size;
     if (t->config.microbatch_size) {
         int64_t s = t->config.microbatch_size, pieces = (n + s - 1) / s;
         size = (n + pieces - 1) / pieces; /* even pieces: spec/trainer.md 7.4 */
     } else {
-        size = (n + t->accum - 1) / t->accum;
+        size = (n + t->pieces.accum - 1) / t->pieces.accum;
     }
     *rows = size < 1 ? 1 : size;
     return (n + *rows - 1) / *rows;
@@ -67,13 +70,13 @@ has_onlookers(const struct et_state *s)
 }
 
 static et_status
-forward_and_loss(struct et_trainer *t, int pass)
+forward_and_loss(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     struct et_forward f = {
         .g = s->graph,
         .training = true,
-        .keep_stats = pass > 0,
+        .keep_stats = s->pass > 0,
         .rng = t->rng,
         .look = has_onlookers(s) ? show_module : NULL,
         .look_data = s,
@@ -94,44 +97,25 @@ forward_and_loss(struct et_trainer *t, int pass)
 }
 
 static et_status
-one_microbatch(struct et_trainer *t, int pass, int64_t first, int64_t n, bool alone)
+one_microbatch(struct et_trainer *t, int64_t first, int64_t n)
 {
     struct et_state *s = &t->state;
+    struct eti_train_step *k = &t->step;
     struct et_graph *g = s->graph;
     s->batch = eti_rows(g, &s->full, first, n);
-    struct et_tensor *true_target = s->batch.target; /* metrics see no mixed labels */
-    ET_TRY(forward_and_loss(t, pass));
+    k->first = first;
+    k->n = n;
+    k->target = s->batch.target; /* metrics see no mixed labels */
+    ET_TRY(forward_and_loss(t));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_BACKWARD));
     if (!s->loss)
         return et_graph_status(g);
-    struct et_tensor *loss = et_reshape(g, s->loss, 1, one);
-    if (!alone)
-        loss = et_mul_scalar(g, loss, (double)n / (double)s->full.n);
-    if (pass == 0)
-        et_assign(g, t->total, first ? et_add(g, t->total, loss) : loss);
-    loss = eti_scaler_scale(t, loss);
-    ET_TRY(eti_step_backward(t, loss));
+    ET_TRY(eti_parts_loss(t));
+    ET_TRY(eti_step_backward(t, k->loss));
+    k->grads = t->params.grads;
     ET_TRY(eti_run(t, ET_EVENT_AFTER_BACKWARD));
-    for (int i = 0; pass == 0 && i < t->n_train_metrics; i++)
-        (first ? et_metric_update : et_metric_begin)(g, t->train_metric[i], s->outputs,
-                                                     true_target);
-    s->grad = et_param_space_pack(g, s->params, t->grads);
-    if (alone)
-        return et_graph_status(g);
-    et_assign(g, t->grad_sum, first ? et_add(g, t->grad_sum, s->grad) : s->grad);
-    ET_TRY(et_eval_keeping_casts(g));
-    s->grad = t->grad_sum;
-    return ET_OK;
-}
-
-static et_status
-need_grad_sum(struct et_trainer *t)
-{
-    if (t->grad_sum)
-        return ET_OK;
-    return et_tensor_new(t->state.cx, t->state.dev, ET_F32, 1,
-                         (const int64_t[]){t->state.params->total}, ET_ROW_MAJOR,
-                         "grad", &t->grad_sum);
+    ET_TRY(eti_parts_add(t));
+    return k->alone ? ET_OK : et_eval_keeping_casts(g);
 }
 
 static et_status
@@ -141,17 +125,15 @@ closure(struct et_state *s, int pass)
     s->pass = pass;
     s->batch = s->full;
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_TRAIN_BATCH));
-    int64_t rows, k = eti_count_microbatches(t, s->full.n, &rows);
-    if (k > 1)
-        ET_TRY(need_grad_sum(t));
+    int64_t rows;
+    t->step.alone = count_microbatches(t, s->full.n, &rows) == 1;
     for (int64_t first = 0; first < s->full.n; first += rows) {
         int64_t n = s->full.n - first < rows ? s->full.n - first : rows;
-        ET_TRY(one_microbatch(t, pass, first, n, k == 1));
+        ET_TRY(one_microbatch(t, first, n));
     }
     s->batch = s->full;
     s->squares_of = NULL; /* the flat sum is the same leaf at every step */
-    ET_TRY(eti_ranks_reduce(t, pass, k == 1));
-    ET_TRY(eti_scaler_unscale(t, pass));
+    ET_TRY(eti_parts_grad(t));
     return eti_run(t, ET_EVENT_AFTER_TRAIN_BATCH);
 }
 
@@ -183,11 +165,11 @@ update(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     s->grad = eti_step_clip(t);
-    struct et_tensor *skip = eti_ranks_skip(t, eti_scaler_skip(t));
-    ET_TRY(eti_step_optimizer(t, skip));
-    eti_stats_guard(t, skip);
+    ET_TRY(eti_parts_skip(t));
+    ET_TRY(eti_step_optimizer(t, t->step.skip));
+    ET_TRY(eti_parts_append(t));
     ET_TRY(show_update(s));
-    ET_TRY(eti_readback_append(t, skip));
+    ET_TRY(eti_readback_append(t));
     return et_eval(s->graph, NULL, 0);
 }
 
@@ -204,14 +186,15 @@ static et_status
 attempt(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
+    struct eti_train_step *k = &t->step;
     int64_t rows;
-    t->stats.is_kept = false;
+    *k = (struct eti_train_step){.spare = k->spare};
+    k->several = s->step || count_microbatches(t, s->full.n, &rows) > 1;
+    ET_TRY(eti_parts_begin(t));
     /* Values that hooks computed must survive the evaluations before their last reader
      * is built. */
-    bool several = s->step || eti_count_microbatches(t, s->full.n, &rows) > 1;
-    if (several)
-        ET_TRY(eti_stats_keep(t));
-    if (several || (t->ranks.comm && t->is_auto)) /* another rank may want it again */
+    if (k->several ||
+        (t->common.comm && t->pieces.is_auto)) /* another rank may want it again */
         ET_TRY(eti_keep_batch(t));
     if (s->step) {
         ET_TRY(s->step(s, s->step_data, closure));
@@ -245,20 +228,21 @@ cut_smaller(struct et_trainer *t, et_status status)
 {
     struct et_state *s = &t->state;
     int64_t most = s->full.n;
-    if (t->ranks.comm)
-        most = s->batch_size / et_comm_world(t->ranks.comm);
-    if (status != ET_OK && (status != ET_ENOMEM || !t->is_auto || t->accum >= most))
+    if (t->common.comm)
+        most = s->batch_size / et_comm_world(t->common.comm);
+    if (status != ET_OK &&
+        (status != ET_ENOMEM || !t->pieces.is_auto || t->pieces.accum >= most))
         return status;
-    int64_t more = eti_more_pieces(t, t->accum, most, !t->ranks.comm);
+    int64_t more = eti_more_pieces(t, t->pieces.accum, most, !t->common.comm);
     et_report(s->cx, ET_LOG_WARN, "%s; grad_accum %lld -> %lld",
               status == ET_OK ? "another rank is short of memory"
                               : et_error_get(s->cx)->message,
-              (long long)t->accum, (long long)more);
+              (long long)t->pieces.accum, (long long)more);
     et_error_clear(s->cx);
     et_graph_abandon(s->graph);
     if (status != ET_OK)
         ET_TRY(eti_ranks_stand_in(t));
-    t->accum = s->grad_accum = more;
+    t->pieces.accum = s->grad_accum = more;
     return ET_OK;
 }
 
@@ -266,15 +250,16 @@ et_status
 eti_plan_step(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    int64_t accum = t->accum;
+    int64_t accum = t->pieces.accum;
     et_status status = attempt(t);
-    while (status == ET_ENOMEM && t->is_auto && t->accum < s->full.n) {
-        t->accum = eti_more_pieces(t, t->accum, s->full.n, !t->ranks.comm);
+    while (status == ET_ENOMEM && t->pieces.is_auto && t->pieces.accum < s->full.n) {
+        t->pieces.accum =
+            eti_more_pieces(t, t->pieces.accum, s->full.n, !t->common.comm);
         et_error_clear(s->cx);
         et_graph_abandon(s->graph);
         status = attempt(t);
     }
-    t->accum = accum;
+    t->pieces.accum = accum;
     return status;
 }
 
@@ -292,14 +277,12 @@ eti_train_batch(struct et_trainer *t)
             ET_TRY(eti_ranks_hear(t, &again));
         if (status == ET_OK && !again)
             break;
-        ET_TRY(eti_stats_put_back(t));
+        ET_TRY(eti_parts_undo(t));
         ET_TRY(cut_smaller(t, status));
     }
     et_graph_get_stats(s->graph, &after);
-    et_graph_last_plan(s->graph, &t->train_plan);
-    t->train_flops = after.flops - before.flops;
-    t->train_bytes = after.moved_bytes - before.moved_bytes;
-    ET_TRY(eti_readback_send(t));
-    eti_readback_take(t);
-    return ET_OK;
+    et_graph_last_plan(s->graph, &t->measured.train);
+    t->measured.flops = after.flops - before.flops;
+    t->measured.bytes = after.moved_bytes - before.moved_bytes;
+    return eti_readback_send(t);
 }

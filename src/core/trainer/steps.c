@@ -3,7 +3,6 @@
  * Source: pytorch-accelerated's overridable methods (spec/trainer.md 14.1-14.3). */
 #include "config.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "core/trainer/trainer_impl.h"
@@ -19,8 +18,9 @@ et_status
 eti_step_at(struct et_trainer *t, enum et_event event)
 {
     const struct et_trainer_steps *own = own_steps(t);
-    return own->at_event && !t->is_trial ? own->at_event(own->data, &t->state, event)
-                                         : ET_OK;
+    return own->at_event && !t->common.is_trial
+               ? own->at_event(own->data, &t->state, event)
+               : ET_OK;
 }
 
 /* FORWARD's outputs, or the model's, in the run's precision. */
@@ -73,14 +73,15 @@ eti_step_backward(struct et_trainer *t, struct et_tensor *loss)
 {
     struct et_state *s = &t->state;
     const struct et_trainer_steps *own = own_steps(t);
-    struct eti_trained *of = &t->trained;
+    struct eti_params *all = &t->params;
+    struct eti_trained *of = &all->trained;
     if (own->backward)
         ET_TRY(own->backward(own->data, s, loss, of->leaf, of->n, of->grad));
     else
         ET_TRY(et_grad(s->graph, loss, of->leaf, of->n, of->grad));
-    memset(t->grads, 0, (size_t)t->n_params * sizeof(struct et_tensor *));
+    memset(all->grads, 0, (size_t)all->n * sizeof(struct et_tensor *));
     for (int i = 0; i < of->n; i++)
-        t->grads[of->slot[i]] = of->grad[i];
+        all->grads[of->slot[i]] = of->grad[i];
     return ET_OK;
 }
 
@@ -113,53 +114,4 @@ eti_step_scheduler(struct et_trainer *t)
         ET_TRY(et_schedule_alpha(s->cx, t->config.schedulers, t->config.n_schedulers,
                                  &s->timestamp, &t->length, &s->lr_factor));
     return eti_groups_schedule(t);
-}
-
-/* ---- parts of a loss ---- */
-
-static et_status
-find_part(struct et_trainer *t, const char *name, struct eti_loss_part **out)
-{
-    static const int64_t one[] = {1};
-    int i = 0;
-    while (i < t->n_parts && strcmp(t->part[i].name, name) != 0)
-        i++;
-    *out = &t->part[i];
-    if (i < t->n_parts)
-        return ET_OK;
-    if (i == ETI_MAX_LOSS_PARTS)
-        return ET_FAIL(t->state.cx, ET_EINVAL,
-                       "a loss with more than %d parts; '%s' is left out",
-                       ETI_MAX_LOSS_PARTS, name);
-    ET_TRY(et_tensor_new(t->state.cx, t->state.dev, ET_F32, 1, one, ET_ROW_MAJOR, name,
-                         &t->part[i].sum));
-    snprintf(t->part[i].name, sizeof t->part[i].name, "%s", name);
-    t->n_parts++;
-    return ET_OK;
-}
-
-et_status
-et_state_log_loss(struct et_state *s, const char *name, struct et_tensor *value)
-{
-    static const int64_t one[] = {1};
-    struct et_trainer *t = (struct et_trainer *)s;
-    struct eti_loss_part *p;
-    if (!value || s->pass > 0)
-        return et_graph_status(s->graph);
-    ET_TRY(find_part(t, name, &p));
-    struct et_graph *g = s->graph;
-    struct et_tensor *share =
-        et_mul_scalar(g, et_reshape(g, et_cast(g, value, ET_F32), 1, one),
-                      (double)s->batch.n / (double)s->full.n);
-    et_assign(g, p->sum, s->batch.first_row ? et_add(g, p->sum, share) : share);
-    p->logged = true;
-    return et_graph_status(g);
-}
-
-void
-eti_free_parts(struct et_trainer *t)
-{
-    for (int i = 0; i < t->n_parts; i++)
-        et_tensor_free(&t->part[i].sum);
-    t->n_parts = 0;
 }

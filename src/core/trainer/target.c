@@ -55,8 +55,8 @@ judge_count(struct et_trainer *t, size_t length, int found)
 static void
 metric_name(const struct et_trainer *t, int i, int k, char name[ET_METRIC_NAME])
 {
-    snprintf(name, ET_METRIC_NAME, "metrics/%s/%s", t->evaluator[i].config.label,
-             et_metric_class(t->evaluator[i].metric[k])->info.name);
+    snprintf(name, ET_METRIC_NAME, "metrics/%s/%s", t->evaluation.v[i].config.label,
+             et_metric_class(t->evaluation.v[i].metric[k])->info.name);
 }
 
 /* Checks the target's name before the first batch: no run is to train towards a metric
@@ -70,8 +70,8 @@ eti_target_init(struct et_trainer *t)
     if (!t->config.target)
         return ET_OK;
     ET_TRY(parse(t, &goal));
-    for (int i = 0; i < t->n_evaluators; i++)
-        for (int k = 0; k < t->evaluator[i].n_metrics; k++) {
+    for (int i = 0; i < t->evaluation.n; i++)
+        for (int k = 0; k < t->evaluation.v[i].n_metrics; k++) {
             metric_name(t, i, k, name);
             found += fits(name, t->config.target, goal.length);
         }
@@ -86,8 +86,8 @@ eti_target_check(struct et_trainer *t, bool *reached)
     struct goal goal;
     int found = 0;
     ET_TRY(parse(t, &goal));
-    for (int i = 0; i < t->n_evaluators; i++)
-        for (int k = 0; k < t->evaluator[i].n_metrics; k++) {
+    for (int i = 0; i < t->evaluation.n; i++)
+        for (int k = 0; k < t->evaluation.v[i].n_metrics; k++) {
             metric_name(t, i, k, name);
             found += fits(name, t->config.target, goal.length) &&
                      et_state_metric(&t->state, name, &value);

@@ -1,0 +1,33 @@
+/* loop.h: what the files of the training loop ask of each other (setup.c, prepare.c,
+ * fit.c, control.c, join.c). */
+#ifndef ETI_TRAINER_LOOP_H
+#define ETI_TRAINER_LOOP_H
+
+#include "etude/trainer.h"
+
+/* setup.c: what products are computed in from the next step on; ENOTSUP. */
+ET_NODISCARD et_status eti_take_precision(struct et_trainer *t, int precision);
+/* prepare.c: how long the run is to be, from config and the loader. */
+ET_NODISCARD et_status eti_set_length(struct et_trainer *t);
+/* Everything of OPTIONS, and the loader at the timestamp's place. */
+ET_NODISCARD et_status eti_prepare_fit(struct et_trainer *t,
+                                       const struct et_fit_options *options);
+/* fit.c: an empty graph, and in the state what B holds, for all who read batches. */
+void eti_show_batch(struct et_trainer *t, const struct et_batch *b);
+/* The same for the batch that is shown already, if any is. */
+void eti_show_again(struct et_trainer *t);
+/* What to do about the last batch's gradient; true: the run went back. */
+bool eti_judge(struct et_trainer *t);
+/* control.c: applies what is asked for after the batches so far. */
+ET_NODISCARD et_status eti_control_poll(struct et_trainer *t);
+/* There may be requests that no step has told this rank of. */
+void eti_control_expect(struct et_trainer *t);
+/* Holds while the run is to be paused. */
+ET_NODISCARD et_status eti_control_hold(struct et_trainer *t);
+/* join.c: A behind the others, the trainer's own from then on: there is room. */
+void eti_algorithm_add(struct et_trainer *t, struct et_algorithm *a);
+/* A makes itself ready: those of EVENTS that came before the first batch. */
+ET_NODISCARD et_status eti_algorithm_prepare(struct et_trainer *t,
+                                             struct et_algorithm *a, uint64_t events);
+
+#endif

@@ -1,0 +1,50 @@
+/* view.c: the state as a batch left it, for observers who come later. */
+#include "config.h"
+
+#include <string.h>
+
+#include "core/trainer/engine.h"
+#include "core/trainer/loop.h"
+#include "core/trainer/trainer_impl.h"
+#include "core/trainer/view.h"
+
+void
+eti_view_take(struct et_trainer *t, struct eti_view *out)
+{
+    const struct et_state *s = &t->state;
+    *out = (struct eti_view){
+        .ts = s->timestamp,
+        .batch = s->batch,
+        .full = s->full,
+        .lr_factor = s->lr_factor,
+        .grad_accum = s->grad_accum,
+        .flops = s->batch_flops,
+    };
+    memcpy(out->group_factor, t->groups.factor, sizeof out->group_factor);
+}
+
+void
+eti_view_show(struct et_trainer *t, const struct eti_view *v)
+{
+    struct et_state *s = &t->state;
+    s->timestamp = v->ts;
+    s->batch = v->batch;
+    s->full = v->full;
+    s->lr_factor = v->lr_factor;
+    s->grad_accum = v->grad_accum;
+    s->batch_flops = v->flops;
+    memcpy(t->groups.factor, v->group_factor, sizeof v->group_factor);
+    eti_groups_apply(t);
+}
+
+et_status
+eti_view_end_batch(struct et_trainer *t, bool *back)
+{
+    struct et_state *s = &t->state;
+    struct et_timestamp ts = s->timestamp;
+    *back = eti_judge(t);
+    et_status status = eti_engine_watch(s, ET_EVENT_BATCH_END);
+    if (status == ET_OK)
+        et_log_emit(s->log, ET_RECORD_BATCH, &ts, NULL);
+    return status;
+}

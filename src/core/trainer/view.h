@@ -1,0 +1,22 @@
+/* view.h: what observers see of a batch, apart from its numbers (view.c). */
+#ifndef ETI_TRAINER_VIEW_H
+#define ETI_TRAINER_VIEW_H
+
+#include "etude/trainer.h"
+
+struct eti_view {
+    struct et_timestamp ts;
+    struct et_samples batch, full;
+    double lr_factor, group_factor[1 + ET_MAX_PARAM_GROUPS];
+    int64_t grad_accum, flops;
+};
+
+void eti_view_take(struct et_trainer *t, struct eti_view *out);
+/* The state shows it again. */
+void eti_view_show(struct et_trainer *t, const struct eti_view *v);
+/* What is to be done about the batch that the state shows, all of it being known: its
+ * BATCH_END for those who observe, and its record. *BACK: the run went back to an
+ * earlier state, and what came since is void. */
+ET_NODISCARD et_status eti_view_end_batch(struct et_trainer *t, bool *back);
+
+#endif
