@@ -3,9 +3,9 @@
  * A part has one subject (loss scaling, ranks, running statistics, ...) and a struct of
  * its own, which no other file sees. At each stage the loop calls the parts in the order
  * of parts.def; step.c has the stages of a batch from top to bottom. What a part leaves
- * for others is in struct eti_train_step, what belongs to the whole run in struct eti_common.
- * A part does not look into struct et_trainer: what it may ask of it is declared here,
- * and t/lint/layers.t sees to it. */
+ * for others is in struct eti_train_step, what belongs to the whole run in struct
+ * eti_common. A part does not look into struct et_trainer (t/lint/layers.t): what it may
+ * ask of it is declared here. */
 #ifndef ETI_TRAINER_PART_H
 #define ETI_TRAINER_PART_H
 
@@ -157,8 +157,8 @@ struct et_tensor *eti_counted(struct et_graph *g, const struct eti_train_step *k
                               struct et_tensor *v);
 struct et_tensor *eti_weighed(struct et_graph *g, const struct eti_train_step *k,
                               struct et_tensor *v);
-/* N of P's sums from number AT on, over all ranks, as the last step with an exchange
- * had them; with one rank NULL. MEAN: of what was weighed. */
+/* With several ranks: N of P's sums from number AT on, as the last exchange left them;
+ * and of one that was weighed its mean over the batch. */
 struct et_tensor *eti_sum_over_ranks(const struct eti_part *p, int64_t at, int64_t n);
 struct et_tensor *eti_mean_over_ranks(const struct eti_part *p, int64_t at);
 
