@@ -55,7 +55,7 @@ done <<'R'
 <left><left><left><left><left>+:<jklmnopqrstuvwxyzABCDE+F>:and the letter at the cursor, between both
 R
 does '7 of 7 runs' "esc takes it away" '/heron<enter><esc>'
-does 'mark two or more' "one run is no contest" ' C'
+does 'mark two or more' "a run alone is not compared" ' C'
 does 'x: samples' "x takes cost, energy, then samples for time" "$at${marks}Pxxx"
 does 'no price is set' "a cost without a price says where to set one" "$at${marks}Px"
 mkdir conf && printf 'price: {hour: 2.0, of: rank, currency: EUR}\n' >conf/config.yaml
