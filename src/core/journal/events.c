@@ -298,7 +298,7 @@ pack_blocks(msgpack_packer *k, const struct eti_tally *t, int level)
     const struct eti_block *b = &t->block[level];
     int parts = eti_tally_parts(t, level), kinds = 0, bad;
     bad = pack_text(k, "parts") | msgpack_pack_array(k, (size_t)parts);
-    for (const struct eti_part *p = b->part; p < b->part + parts; p++)
+    for (const struct eti_events_part *p = b->part; p < b->part + parts; p++)
         bad |= msgpack_pack_array(k, 5) | msgpack_pack_int64(k, p->at) |
                msgpack_pack_int64(k, p->n) | msgpack_pack_int64(k, p->low) |
                msgpack_pack_int64(k, p->high) | msgpack_pack_int64(k, p->resume);

@@ -120,15 +120,16 @@ void eti_stats_add(struct et_series_stats *s, const struct et_record *r, int i);
 void eti_stats_merge(struct et_series_stats *s, const struct et_series_stats *other,
                      bool newer);
 
-struct eti_part {
+struct eti_events_part {
     int64_t at, n, low, high, resume; /* as in the file */
 };
-extern const struct eti_part eti_part_empty;
-void eti_part_merge(struct eti_part *p, const struct eti_part *other);
+extern const struct eti_events_part eti_events_part_empty;
+void eti_events_part_merge(struct eti_events_part *p,
+                           const struct eti_events_part *other);
 
 /* A summary under way. */
 struct eti_block {
-    struct eti_part part[ETI_PARTS];
+    struct eti_events_part part[ETI_PARTS];
     int n;        /* parts that are complete; another may be under way */
     int64_t from; /* as in the file */
     int64_t size; /* level 1: records of a part */

@@ -428,11 +428,11 @@ get_parts(const msgpack_object *o, struct eti_summary *s)
         return false;
     s->n = (int)o->via.array.size;
     for (int i = 0; i < s->n; i++) {
-        struct eti_part *p = &s->part[i];
+        struct eti_events_part *p = &s->part[i];
         int64_t v[5], before = i > 0 ? s->part[i - 1].at + 1 : s->from;
         if (!get_ints(&o->via.array.ptr[i], v, 5) || v[0] < before || v[0] >= s->end)
             return false;
-        *p = (struct eti_part){v[0], v[1], v[2], v[3], v[4]};
+        *p = (struct eti_events_part){v[0], v[1], v[2], v[3], v[4]};
     }
     return true;
 }

@@ -55,7 +55,7 @@ struct eti_summary {
     int level; /* from 1 */
     int64_t at, from, end, more, last[ETI_LEVELS];
     bool done;
-    struct eti_part part[ETI_PARTS];
+    struct eti_events_part part[ETI_PARTS];
     int n;
     int64_t kinds[ET_RECORD_COUNT];
 };

@@ -217,7 +217,7 @@ take_summary(struct eti_summary_walk *w, const struct eti_summary *s)
     if (t->name)
         ET_TRY(find_cells(t, s, cell));
     for (int i = s->n - 1; i >= 0; i--) {
-        const struct eti_part *p = &s->part[i];
+        const struct eti_events_part *p = &s->part[i];
         bool opens = s->level > 1 && p->resume >= 0;
         bool apart = p->low > p->high || p->high < t->from || p->low > t->to;
         bool within = p->low >= t->from && p->high <= t->to;

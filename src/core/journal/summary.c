@@ -127,10 +127,11 @@ eti_stats_merge(struct et_series_stats *s, const struct et_series_stats *other,
     s->sum += other->sum;
 }
 
-const struct eti_part eti_part_empty = {.low = INT64_MAX, .high = -1, .resume = -1};
+const struct eti_events_part eti_events_part_empty = {
+    .low = INT64_MAX, .high = -1, .resume = -1};
 
 void
-eti_part_merge(struct eti_part *p, const struct eti_part *other)
+eti_events_part_merge(struct eti_events_part *p, const struct eti_events_part *other)
 {
     p->n = eti_count_add(p->n, other->n);
     if (other->low < p->low)
@@ -148,7 +149,7 @@ begin_block(struct eti_block *b)
 {
     *b = (struct eti_block){.size = ETI_PART_RECORDS};
     for (int i = 0; i < ETI_PARTS; i++)
-        b->part[i] = eti_part_empty;
+        b->part[i] = eti_events_part_empty;
 }
 
 static bool
@@ -220,7 +221,7 @@ void
 eti_tally_add(struct eti_tally *t, const struct et_record *r, int64_t at)
 {
     struct eti_block *b = &t->block[0];
-    struct eti_part *p = &b->part[b->n];
+    struct eti_events_part *p = &b->part[b->n];
     if (t->off)
         return;
     if (b->from == 0)
@@ -265,12 +266,12 @@ eti_tally_close(struct eti_tally *t, int level, int64_t at)
     t->last[level] = at;
     if (level + 1 < ETI_LEVELS) {
         struct eti_block *up = &t->block[level + 1];
-        struct eti_part *p = &up->part[up->n];
+        struct eti_events_part *p = &up->part[up->n];
         p->at = at;
         if (up->from == 0)
             up->from = b->from;
         for (int i = 0; i < n; i++)
-            eti_part_merge(p, &b->part[i]);
+            eti_events_part_merge(p, &b->part[i]);
         for (int i = 0; i < n; i++)
             for (int s = 0; s < t->names.n; s++)
                 eti_stats_merge(eti_tally_cell(t, level + 1, up->n, s),
@@ -290,7 +291,7 @@ eti_tally_widen(struct eti_tally *t)
     struct eti_block *b = &t->block[0];
     size_t row = (size_t)t->room * sizeof *t->cell;
     for (int i = 0; i < ETI_PARTS; i += 2) {
-        eti_part_merge(&b->part[i], &b->part[i + 1]);
+        eti_events_part_merge(&b->part[i], &b->part[i + 1]);
         b->part[i / 2] = b->part[i];
         for (int s = 0; s < t->names.n; s++)
             eti_stats_merge(eti_tally_cell(t, 0, i, s), eti_tally_cell(t, 0, i + 1, s),
@@ -301,6 +302,6 @@ eti_tally_widen(struct eti_tally *t)
     b->n = ETI_PARTS / 2;
     b->size *= 2;
     for (int i = b->n; i < ETI_PARTS; i++)
-        b->part[i] = eti_part_empty;
+        b->part[i] = eti_events_part_empty;
     memset(eti_tally_cell(t, 0, b->n, 0), 0, ETI_PARTS / 2 * row);
 }

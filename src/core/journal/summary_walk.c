@@ -225,12 +225,12 @@ restore_part(struct et_events *e, struct eti_tally *t, int64_t at)
         return;
     }
     struct eti_block *up = &t->block[s.level];
-    struct eti_part *p = &up->part[up->n];
+    struct eti_events_part *p = &up->part[up->n];
     p->at = at;
     if (up->from == 0)
         up->from = s.from;
     for (int i = 0; i < s.n; i++)
-        eti_part_merge(p, &s.part[i]);
+        eti_events_part_merge(p, &s.part[i]);
     for (int kind = 0; kind < ET_RECORD_COUNT; kind++)
         up->kinds[kind] = eti_count_add(up->kinds[kind], s.kinds[kind]);
     for (piece = s; at > 0 && !t->off; at = piece.more) {
