@@ -73,7 +73,8 @@ is_reached(struct et_trainer *t, const char *target, double value)
     t->config.target = target;
     for (int i = 0; i < t->state.n_eval_metrics; i++)
         t->evaluation.value[i].value =
-            strcmp(t->evaluation.value[i].name, "metrics/eval/Accuracy") == 0 ? value : 7;
+            strcmp(t->evaluation.value[i].name, "metrics/eval/Accuracy") == 0 ? value
+                                                                              : 7;
     need(t->state.cx, eti_target_check(t, &reached));
     return reached;
 }

@@ -2,8 +2,8 @@
  *
  *   L = sum_i n_i / n L_i,   g = sum_i n_i / n g_i
  *
- * with n_i the rows of microbatch i and n those of the rank's batch. With one microbatch
- * both are its own. Source: spec/trainer.md 7.4. */
+ * with n_i the rows of microbatch i and n those of the rank's batch. With one
+ * microbatch both are its own. Source: spec/trainer.md 7.4. */
 #include "config.h"
 
 #include "core/optim/optim.h"

@@ -1,4 +1,5 @@
-/* engine.h: the two halves of an event, for one whose observers come later (engine.c). */
+/* engine.h: the two halves of an event, for one whose observers come later
+ * (engine.c). */
 #ifndef ETI_TRAINER_ENGINE_H
 #define ETI_TRAINER_ENGINE_H
 

@@ -1,5 +1,6 @@
 /* interrupt.c: somebody wants the run to stop: by a signal, by a request, or because a
- * rank has a reason that the others do not know. All ranks stop after the same batch. */
+ * rank has a reason that the others do not know. All ranks stop after the same batch.
+ */
 #include "config.h"
 
 #include "core/trainer/part.h"

@@ -1,11 +1,11 @@
 /* part.h: the parts of a trainer, and the stages at which a batch passes through them.
  *
  * A part has one subject (loss scaling, ranks, running statistics, ...) and a struct of
- * its own, which no other file sees. At each stage the loop calls the parts in the order
- * of parts.def; step.c has the stages of a batch from top to bottom. What a part leaves
- * for others is in struct eti_train_step, what belongs to the whole run in struct
- * eti_common. A part does not look into struct et_trainer (t/lint/layers.t): what it may
- * ask of it is declared here. */
+ * its own, which no other file sees. At each stage the loop calls the parts in the
+ * order of parts.def; step.c has the stages of a batch from top to bottom. What a part
+ * leaves for others is in struct eti_train_step, what belongs to the whole run in
+ * struct eti_common. A part does not look into struct et_trainer (t/lint/layers.t):
+ * what it may ask of it is declared here. */
 #ifndef ETI_TRAINER_PART_H
 #define ETI_TRAINER_PART_H
 
@@ -102,8 +102,9 @@ struct eti_part_type {
      * AGAIN: the batch is to be done again. */
     float (*say)(struct eti_part *p);
     void (*hear)(struct eti_part *p, float sum, bool again);
-    /* N_REPORTED: the most f32 that the host will read of a batch; REPORT puts them into
-     * V as SUMS does; TAKE is called when they are there, maybe some batches later. */
+    /* N_REPORTED: the most f32 that the host will read of a batch; REPORT puts them
+     * into V as SUMS does; TAKE is called when they are there, maybe some batches
+     * later. */
     int64_t (*n_reported)(const struct eti_part *p);
     int (*report)(struct eti_part *p, struct eti_train_step *k, struct et_tensor **v);
     void (*take)(struct eti_part *p, struct eti_numbers *numbers);
@@ -185,7 +186,8 @@ ET_NODISCARD et_status eti_listen_for_stop(struct et_trainer *t);
 void eti_clock_start(struct et_trainer *t);
 void eti_clock_skip(struct et_trainer *t, double seconds);
 /* The time of the batch that ends: of several ranks rank 0's, from the end of one
- * step's forward pass to that of the next, so that what ends by the clock ends on all. */
+ * step's forward pass to that of the next, so that what ends by the clock ends on all.
+ */
 double eti_clock_batch(struct et_trainer *t);
 /* readback.c: waits for the oldest batches, until KEEP are left that nobody was shown,
  * and shows each. */
@@ -208,7 +210,8 @@ ET_NODISCARD et_status eti_describe_data(struct et_trainer *t, char *buf, size_t
 /* evaluate.c: an interval in a unit that is counted, see there. */
 ET_NODISCARD et_status eti_settle_interval(struct et_state *s,
                                            struct et_time *interval);
-/* groups.c: rates and decays of the optimizer's groups, as options and rows have them. */
+/* groups.c: rates and decays of the optimizer's groups, as options and rows have them.
+ */
 ET_NODISCARD et_status eti_groups_follow(struct et_trainer *t);
 /* join.c: the algorithm NAME, with OPTIONS ("name=value name=value"; "": its defaults),
  * joins the run behind the others, on all ranks. NOTE [SIZE]: what is to be said of it.

@@ -1,5 +1,5 @@
-/* step.h: a batch on its way through the model (step.c), and the steps of it that a user
- * may replace (steps.c). */
+/* step.h: a batch on its way through the model (step.c), and the steps of it that a
+ * user may replace (steps.c). */
 #ifndef ETI_TRAINER_STEP_H
 #define ETI_TRAINER_STEP_H
 
