@@ -11,7 +11,8 @@
  * pass, and no cancellation where a mean is large. Rows of few channels count as one
  * wide row. Forward reads x twice and writes y; backward reads dy, x (and y) twice and
  * writes dx: bound by memory. The second pass runs backwards through each thread's
- * share, to meet what the first one left in the cache. */
+ * share, to meet what the first one left in the cache. Images are all in f32 or all in
+ * bf16, which is read and written where it lies; all else is f32. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -33,6 +34,7 @@ struct norm_kernel {
     int64_t count, c, width; /* elements; channels; of a wide row */
     double eps;
     bool relu;
+    enum et_dtype image;         /* of x, y and what is like them: f32 or bf16 */
     enum et_dtype stored;        /* what the norm is rounded to before a sum */
     size_t coef_at;              /* f32 [4][width] */
     size_t sums_at, piece_bytes; /* per piece: f64 [2][c], f32 [2][width] */
@@ -85,30 +87,52 @@ store(const struct bound *b, int i, int64_t c, double v)
         p[c] = (float)v;
 }
 
+/* ---- elements of images; T, their dtype, is a constant in every expansion ---- */
+
+INLINE float
+get(const void *p, int64_t i, enum et_dtype t)
+{
+    const uint16_t *low = p;
+    const float *f32 = p;
+    return t == ET_BF16 ? from_bf16(low[i]) : f32[i];
+}
+
+INLINE void
+put(void *p, int64_t i, enum et_dtype t, float v)
+{
+    uint16_t *low = p;
+    float *f32 = p;
+    if (t == ET_BF16)
+        low[i] = to_bf16(v);
+    else
+        f32[i] = v;
+}
+
 /* ---- first pass: two sums per channel ---- */
 
 /* The terms of one element: forward d and d^2, d = x - shift; backward g and g d. */
 INLINE void
-terms(const float *x, const float *dy, const float *y, const float *shift, int64_t at,
-      int64_t j, float *a, float *b)
+terms(enum et_dtype t, const void *x, const void *dy, const void *y, const float *shift,
+      int64_t at, int64_t j, float *a, float *b)
 {
-    float d = x[at] - shift[j];
+    float d = get(x, at, t) - shift[j];
     if (!dy) {
         *a = d;
         *b = d * d;
         return;
     }
-    float g = dy[at];
+    float g = get(dy, at, t);
     if (y)
-        g = y[at] <= 0 ? 0 : g;
+        g = get(y, at, t) <= 0 ? 0 : g;
     *a = g;
     *b = g * d;
 }
 
 /* Adds rows of N elements; four at a time, to load and store the sums less often. */
 INLINE void
-add_rows(const float *x, const float *dy, const float *y, const float *shift, float *s,
-         float *q, int64_t begin, int64_t rows, int64_t w, int64_t n)
+add_rows(enum et_dtype t, const void *x, const void *dy, const void *y,
+         const float *shift, float *s, float *q, int64_t begin, int64_t rows, int64_t w,
+         int64_t n)
 {
     int64_t r = 0;
     for (; r + 4 <= rows; r += 4) {
@@ -116,10 +140,10 @@ add_rows(const float *x, const float *dy, const float *y, const float *shift, fl
 #pragma omp simd
         for (int64_t j = 0; j < n; j++) {
             float a0, a1, a2, a3, b0, b1, b2, b3;
-            terms(x, dy, y, shift, at + j, j, &a0, &b0);
-            terms(x, dy, y, shift, at + w + j, j, &a1, &b1);
-            terms(x, dy, y, shift, at + 2 * w + j, j, &a2, &b2);
-            terms(x, dy, y, shift, at + 3 * w + j, j, &a3, &b3);
+            terms(t, x, dy, y, shift, at + j, j, &a0, &b0);
+            terms(t, x, dy, y, shift, at + w + j, j, &a1, &b1);
+            terms(t, x, dy, y, shift, at + 2 * w + j, j, &a2, &b2);
+            terms(t, x, dy, y, shift, at + 3 * w + j, j, &a3, &b3);
             s[j] += (a0 + a1) + (a2 + a3);
             q[j] += (b0 + b1) + (b2 + b3);
         }
@@ -129,7 +153,7 @@ add_rows(const float *x, const float *dy, const float *y, const float *shift, fl
 #pragma omp simd
         for (int64_t j = 0; j < n; j++) {
             float a, b;
-            terms(x, dy, y, shift, at + j, j, &a, &b);
+            terms(t, x, dy, y, shift, at + j, j, &a, &b);
             s[j] += a;
             q[j] += b;
         }
@@ -149,8 +173,8 @@ flush_sums(const struct norm_kernel *k, float *s, double *sums)
 }
 
 INLINE void
-sum_share(const struct norm_kernel *k, const float *x, const float *dy, const float *y,
-          void *ws, int piece)
+sum_share(const struct norm_kernel *k, enum et_dtype t, const void *x, const void *dy,
+          const void *y, void *ws, int piece)
 {
     double *sums = sums_of(k, ws, piece);
     float *s = (float *)(sums + 2 * k->c);
@@ -168,7 +192,7 @@ sum_share(const struct norm_kernel *k, const float *x, const float *dy, const fl
             n = end - begin;
         }
         rows = rows < ROWS ? rows : ROWS;
-        add_rows(x, dy, y, shift, s, s + w, begin, rows, w, n);
+        add_rows(t, x, dy, y, shift, s, s + w, begin, rows, w, n);
         flush_sums(k, s, sums);
         begin += n < w ? n : rows * w;
     }
@@ -189,8 +213,8 @@ total(const struct norm_kernel *k, void *ws, int64_t c, double *a, double *b)
 /* ---- second pass ---- */
 
 struct images {
-    const float *x, *residual, *dy, *y;
-    float *out, *dresidual;
+    const void *x, *residual, *dy, *y;
+    void *out, *dresidual;
 };
 
 /* V as DTYPE holds it. */
@@ -203,71 +227,73 @@ rounded(float v, enum et_dtype dtype)
 }
 
 INLINE void
-write_forward(const struct norm_kernel *k, void *ws, const float *x,
-              const float *residual, enum et_dtype stored, bool relu, float *y,
+write_forward(const struct norm_kernel *k, enum et_dtype t, void *ws, const void *x,
+              const void *residual, enum et_dtype stored, bool relu, void *y,
               int64_t at, int64_t n)
 {
     const float *mean = coef_of(k, ws, 0), *scale = coef_of(k, ws, 1),
                 *beta = coef_of(k, ws, 2);
 #pragma omp simd
     for (int64_t j = 0; j < n; j++) {
-        float v = (x[at + j] - mean[j]) * scale[j] + beta[j];
+        float v = (get(x, at + j, t) - mean[j]) * scale[j] + beta[j];
         if (residual)
-            v = rounded(v, stored) + residual[at + j];
+            v = rounded(v, stored) + get(residual, at + j, t);
         if (relu)
             v = v < 0 ? 0 : v;
-        y[at + j] = v;
+        put(y, at + j, t, v);
     }
 }
 
 /* DX may be DY: each element is read before it is written. */
 INLINE void
-write_backward(const struct norm_kernel *k, void *ws, const float *x, const float *dy,
-               const float *y, float *dx, float *dresidual, int64_t at, int64_t n)
+write_backward(const struct norm_kernel *k, enum et_dtype t, void *ws, const void *x,
+               const void *dy, const void *y, void *dx, void *dresidual, int64_t at,
+               int64_t n)
 {
     const float *mean = coef_of(k, ws, 0), *scale = coef_of(k, ws, 1),
                 *offset = coef_of(k, ws, 2), *slope = coef_of(k, ws, 3);
 #pragma omp simd
     for (int64_t j = 0; j < n; j++) {
-        float g = dy[at + j], d = x[at + j] - mean[j];
+        float g = get(dy, at + j, t), d = get(x, at + j, t) - mean[j];
         if (y)
-            g = y[at + j] <= 0 ? 0 : g;
+            g = get(y, at + j, t) <= 0 ? 0 : g;
         if (dx)
-            dx[at + j] = scale[j] * (g - offset[j]) - slope[j] * d;
+            put(dx, at + j, t, scale[j] * (g - offset[j]) - slope[j] * d);
         if (dresidual)
-            dresidual[at + j] = g;
+            put(dresidual, at + j, t, g);
     }
 }
 
 /* One wide row, with what is constant over the call as a constant. */
-static void
-write_row(const struct norm_kernel *k, void *ws, const struct images *a, int64_t at,
-          int64_t n)
+INLINE void
+write_row(const struct norm_kernel *k, enum et_dtype t, void *ws,
+          const struct images *a, int64_t at, int64_t n)
 {
     if (!a->dy && a->residual && k->stored == ET_BF16)
-        write_forward(k, ws, a->x, a->residual, ET_BF16, k->relu, a->out, at, n);
+        write_forward(k, t, ws, a->x, a->residual, ET_BF16, k->relu, a->out, at, n);
     else if (!a->dy && a->residual && k->stored == ET_F16)
-        write_forward(k, ws, a->x, a->residual, ET_F16, k->relu, a->out, at, n);
+        write_forward(k, t, ws, a->x, a->residual, ET_F16, k->relu, a->out, at, n);
     else if (!a->dy && a->residual && k->relu)
-        write_forward(k, ws, a->x, a->residual, ET_F32, true, a->out, at, n);
+        write_forward(k, t, ws, a->x, a->residual, ET_F32, true, a->out, at, n);
     else if (!a->dy && a->residual)
-        write_forward(k, ws, a->x, a->residual, ET_F32, false, a->out, at, n);
+        write_forward(k, t, ws, a->x, a->residual, ET_F32, false, a->out, at, n);
     else if (!a->dy && k->relu)
-        write_forward(k, ws, a->x, NULL, ET_F32, true, a->out, at, n);
+        write_forward(k, t, ws, a->x, NULL, ET_F32, true, a->out, at, n);
     else if (!a->dy)
-        write_forward(k, ws, a->x, NULL, ET_F32, false, a->out, at, n);
+        write_forward(k, t, ws, a->x, NULL, ET_F32, false, a->out, at, n);
     else if (a->y && a->out && a->dresidual)
-        write_backward(k, ws, a->x, a->dy, a->y, a->out, a->dresidual, at, n);
+        write_backward(k, t, ws, a->x, a->dy, a->y, a->out, a->dresidual, at, n);
     else if (a->y && a->out)
-        write_backward(k, ws, a->x, a->dy, a->y, a->out, NULL, at, n);
+        write_backward(k, t, ws, a->x, a->dy, a->y, a->out, NULL, at, n);
     else if (a->out && !a->dresidual)
-        write_backward(k, ws, a->x, a->dy, NULL, a->out, NULL, at, n);
+        write_backward(k, t, ws, a->x, a->dy, NULL, a->out, NULL, at, n);
     else
-        write_backward(k, ws, a->x, a->dy, a->y, a->out, a->dresidual, at, n);
+        write_backward(k, t, ws, a->x, a->dy, a->y, a->out, a->dresidual, at, n);
 }
 
-static void
-write_share(const struct norm_kernel *k, void *ws, const struct images *a, int piece)
+INLINE void
+write_share(const struct norm_kernel *k, enum et_dtype t, void *ws,
+            const struct images *a, int piece)
 {
     int64_t begin, end, w = k->width, step = (BLOCK + w - 1) / w * w;
     share_of(k, piece, &begin, &end);
@@ -276,24 +302,34 @@ write_share(const struct norm_kernel *k, void *ws, const struct images *a, int p
         block -= step;
         int64_t stop = block + step < end ? block + step : end;
         for (int64_t at = block; at < stop; at += w)
-            write_row(k, ws, a, at, stop - at < w ? stop - at : w);
+            write_row(k, t, ws, a, at, stop - at < w ? stop - at : w);
     }
 }
 
 /* ---- the two ops ---- */
 
 /* In the forward pass DY and Y are NULL, in the backward pass Y may be. */
+INLINE void
+sum_images(const struct norm_kernel *k, enum et_dtype t, const struct images *a,
+           void *ws, int piece)
+{
+    if (!a->dy)
+        sum_share(k, t, a->x, NULL, NULL, ws, piece);
+    else if (!a->y)
+        sum_share(k, t, a->x, a->dy, NULL, ws, piece);
+    else
+        sum_share(k, t, a->x, a->dy, a->y, ws, piece);
+}
+
 static void
 sum_all(const struct norm_kernel *k, const struct images *a, void *ws)
 {
 #pragma omp parallel for schedule(static) num_threads(k->pieces) if (k->pieces > 1)
     for (int piece = 0; piece < k->pieces; piece++) {
-        if (!a->dy)
-            sum_share(k, a->x, NULL, NULL, ws, piece);
-        else if (!a->y)
-            sum_share(k, a->x, a->dy, NULL, ws, piece);
+        if (k->image == ET_BF16)
+            sum_images(k, ET_BF16, a, ws, piece);
         else
-            sum_share(k, a->x, a->dy, a->y, ws, piece);
+            sum_images(k, ET_F32, a, ws, piece);
     }
 }
 
@@ -301,8 +337,12 @@ static void
 write_all(const struct norm_kernel *k, const struct images *a, void *ws)
 {
 #pragma omp parallel for schedule(static) num_threads(k->pieces) if (k->pieces > 1)
-    for (int piece = 0; piece < k->pieces; piece++)
-        write_share(k, ws, a, piece);
+    for (int piece = 0; piece < k->pieces; piece++) {
+        if (k->image == ET_BF16)
+            write_share(k, ET_BF16, ws, a, piece);
+        else
+            write_share(k, ET_F32, ws, a, piece);
+    }
 }
 
 static et_status
@@ -313,7 +353,7 @@ run_forward(struct et_kernel *kernel, void *const *ptr, void *ws)
     const struct images a = {
         .x = b.in[X_IN], .residual = b.in[RESIDUAL], .out = b.out[0]};
     for (int64_t c = 0; c < k->c; c++)
-        set_coef(k, ws, 0, c, a.x[c]);
+        set_coef(k, ws, 0, c, get(a.x, c, k->image));
     sum_all(k, &a, ws);
     double n = (double)(k->count / k->c);
     for (int64_t c = 0; c < k->c; c++) {
@@ -366,6 +406,25 @@ run_backward(struct et_kernel *kernel, void *const *ptr, void *ws)
     return ET_OK;
 }
 
+/* Are all images, which are shaped like X, in its dtype, f32 or bf16, and all else in
+ * f32? */
+static et_status
+check_dtypes(const struct et_call *call, const struct et_desc *x, char *why,
+             size_t why_size)
+{
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        const struct et_desc *d =
+            i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
+        enum et_dtype want =
+            et_desc_same_shape(d, x) && x->dtype == ET_BF16 ? ET_BF16 : ET_F32;
+        if (d->dtype != ET_NONE && d->dtype != want)
+            return etk_refuse(
+                why, why_size, "batch norm of %s on the CPU takes %s there, not %s",
+                et_dtype_name(x->dtype), et_dtype_name(want), et_dtype_name(d->dtype));
+    }
+    return ET_OK;
+}
+
 /* X's shape with the channels innermost. */
 static struct et_desc
 channels_innermost(const struct et_desc *x)
@@ -391,7 +450,7 @@ ETK_NAME(etk_prepare_batch_norm)(struct et_device_handle *d, const struct et_cal
     const struct et_desc *x = &call->in[grad ? X_GRAD : X_IN];
     if (grad && o->relu && (call->n_in <= Y || call->in[Y].dtype == ET_NONE))
         return etk_refuse(why, why_size, "the gradient through relu needs y");
-    ET_TRY(arrays_need_f32(call, -1, why, why_size));
+    ET_TRY(check_dtypes(call, x, why, why_size));
     struct norm_kernel *k = etk_new(sizeof *k);
     if (!k)
         return ET_ENOMEM;
@@ -403,6 +462,7 @@ ETK_NAME(etk_prepare_batch_norm)(struct et_device_handle *d, const struct et_cal
     k->pieces = pieces_for(d, k->count, (k->count + k->width - 1) / k->width);
     k->eps = o->eps;
     k->relu = o->relu;
+    k->image = x->dtype;
     k->stored = (enum et_dtype)o->stored;
     k->coef_at = reserve(ws, (size_t)(4 * k->width) * sizeof(float));
     k->piece_bytes = etk_round_up((size_t)(2 * k->c) * sizeof(double) +
