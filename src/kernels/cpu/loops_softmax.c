@@ -7,10 +7,12 @@
  *   dz_c = dloss (e^(z_c - lse) sum_k w_k t_k - w_c t_c), written nowhere else
  *
  * Line by line: three passes over a line that stays in cache. Lines whose elements are
- * neighbours (rows, channels-last) run in vectors. */
+ * neighbours (rows, channels-last) run in vectors. Lines of bf16 and f16 are widened to
+ * f32 on the way into that cache and rounded on the way out. */
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/cpu/loops_convert.h"
 #include "kernels/cpu/loops_math.h"
 #include "kernels/cpu/loops_side.h"
 
@@ -21,7 +23,10 @@ struct softmax_kernel {
     int pieces, n_in;
     struct side side[5 + 2]; /* operands, then results */
     int64_t ignore;
-    bool dense; /* the target */
+    bool dense;         /* the target */
+    enum et_dtype type; /* of lines */
+    unsigned low;       /* bit i: array i is lines of bf16 or f16 */
+    size_t rows_at;     /* per piece: their lines in f32 */
 };
 
 /* ---- one line: N elements at a distance of S, which callers give as 1 if they can
@@ -208,42 +213,101 @@ one_line(const struct softmax_kernel *k, void *const *p, int64_t line, int64_t a
     }
 }
 
+INLINE void
+widen_line(float *to, const uint16_t *from, int64_t n, int64_t s, enum et_dtype type)
+{
+#pragma omp simd
+    for (int64_t c = 0; c < n; c++)
+        to[c] = type == ET_BF16 ? from_bf16(from[c * s]) : from_f16(from[c * s]);
+}
+
+INLINE void
+narrow_line(uint16_t *to, const float *from, int64_t n, int64_t s, enum et_dtype type)
+{
+#pragma omp simd
+    for (int64_t c = 0; c < n; c++)
+        to[c * s] = type == ET_BF16 ? to_bf16(from[c]) : to_f16(from[c]);
+}
+
+/* One line with those arrays of P that are low in ROWS, a line each. */
+INLINE void
+low_line(const struct softmax_kernel *k, void *const *p, int n_arrays, int64_t line,
+         int64_t at, int64_t s, enum et_dtype type, float *rows)
+{
+    int64_t n = k->lines.n;
+    void *q[7];
+    for (int i = 0; i < n_arrays; i++) {
+        bool low = p[i] && k->low >> i & 1;
+        q[i] = low ? rows + i * n : p[i];
+        if (low && i < k->n_in)
+            widen_line(rows + i * n, (uint16_t *)p[i] + at, n, s, type);
+    }
+    one_line(k, q, line, 0, 1);
+    for (int i = k->n_in; i < n_arrays; i++)
+        if (p[i] && k->low >> i & 1)
+            narrow_line((uint16_t *)p[i] + at, rows + i * n, n, s, type);
+}
+
+/* Lines [BEGIN, END). */
+static void
+run_lines(const struct softmax_kernel *k, void *const *p, int n_arrays, float *rows,
+          int64_t begin, int64_t end)
+{
+    const struct lines *l = &k->lines;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t s = l->inner, at = i / s * l->n * s + i % s;
+        if (k->low && k->type == ET_BF16)
+            low_line(k, p, n_arrays, i, at, s, ET_BF16, rows);
+        else if (k->low)
+            low_line(k, p, n_arrays, i, at, s, ET_F16, rows);
+        else if (s == 1)
+            one_line(k, p, i, at, 1);
+        else
+            one_line(k, p, i, at, s);
+    }
+}
+
 static et_status
 run_softmax(struct et_kernel *kernel, void *const *ptr, void *ws)
 {
     const struct softmax_kernel *k = (const struct softmax_kernel *)kernel;
     const struct lines *l = &k->lines;
-    bool loss = k->op == ET_OP_cross_entropy;
-    int n_out = loss ? 2 : 1;
+    int n_out = k->op == ET_OP_cross_entropy ? 2 : 1, n_arrays = k->n_in + n_out;
     int64_t count = l->outer * l->inner;
     void *p[7] = {NULL};
     for (int i = 0; i < k->n_in; i++)
         p[i] = (void *)side_read(&k->side[i], ptr[i], ws);
-    for (int i = k->n_in; i < k->n_in + n_out; i++)
+    for (int i = k->n_in; i < n_arrays; i++)
         p[i] = side_write(&k->side[i], ptr[i], ws);
 #pragma omp parallel for schedule(static) num_threads(k->pieces) if (k->pieces > 1)
-    for (int64_t i = 0; i < count; i++) {
-        if (l->inner == 1)
-            one_line(k, p, i, i * l->n, 1);
-        else
-            one_line(k, p, i, i / l->inner * l->n * l->inner + i % l->inner, l->inner);
-    }
-    for (int i = k->n_in; i < k->n_in + n_out; i++)
+    for (int piece = 0; piece < k->pieces; piece++)
+        run_lines(k, p, n_arrays,
+                  (float *)((char *)ws + k->rows_at) + piece * n_arrays * l->n,
+                  count * piece / k->pieces, count * (piece + 1) / k->pieces);
+    for (int i = k->n_in; i < n_arrays; i++)
         side_flush(&k->side[i], ptr[i], ws);
     return ET_OK;
 }
 
 /* ---- preparing ---- */
 
+/* Lines are all of X's dtype, all else is f32 or an index. *LOW: which are not f32. */
 static et_status
-need_f32(const struct et_call *call, char *why, size_t why_size)
+check_dtypes(const struct et_call *call, const struct et_desc *x, unsigned *low,
+             char *why, size_t why_size)
 {
+    bool may = x->dtype == ET_BF16 || x->dtype == ET_F16;
+    *low = 0;
     for (int i = 0; i < call->n_in + call->n_out; i++) {
         const struct et_desc *d =
             i < call->n_in ? &call->in[i] : &call->out[i - call->n_in];
-        if (d->dtype != ET_NONE && d->dtype != ET_F32 && d->dtype != ET_I32)
-            return etk_refuse(why, why_size, "the CPU computes this in f32, not %s",
-                              et_dtype_name(d->dtype));
+        bool is_line = may && et_desc_same_shape(d, x);
+        bool good =
+            is_line ? d->dtype == x->dtype : d->dtype == ET_F32 || d->dtype == ET_I32;
+        if (d->dtype != ET_NONE && !good)
+            return etk_refuse(why, why_size, "lines of %s beside %s on the CPU",
+                              et_dtype_name(x->dtype), et_dtype_name(d->dtype));
+        *low |= (unsigned)(is_line && d->dtype != ET_NONE) << i;
     }
     return ET_OK;
 }
@@ -253,7 +317,8 @@ static et_status
 prepare(struct et_device_handle *d, const struct et_call *call, const struct et_desc *x,
         int axis, struct softmax_kernel **out, size_t *ws, char *why, size_t why_size)
 {
-    ET_TRY(need_f32(call, why, why_size));
+    unsigned low;
+    ET_TRY(check_dtypes(call, x, &low, why, why_size));
     struct softmax_kernel *k = etk_new(sizeof *k);
     if (!k)
         return ET_ENOMEM;
@@ -269,6 +334,11 @@ prepare(struct et_device_handle *d, const struct et_call *call, const struct et_
     k->n_in = call->n_in;
     int64_t count = k->lines.outer * k->lines.inner;
     k->pieces = pieces_for(d, count * k->lines.n, count);
+    k->type = x->dtype;
+    k->low = low;
+    if (low)
+        k->rows_at = reserve(ws, (size_t)(k->pieces * (call->n_in + call->n_out)) *
+                                     (size_t)k->lines.n * sizeof(float));
     k->base.run = run_softmax;
     k->base.what = "loop:softmax";
     *out = k;
@@ -297,7 +367,7 @@ ETK_NAME(etk_prepare_cross_entropy)(struct et_device_handle *d,
     struct softmax_kernel *k;
     ET_TRY(prepare(d, call, &call->in[logits], 1, &k, ws, why, why_size));
     k->ignore = o->ignore_index;
-    k->dense = call->in[logits + 1].dtype == ET_F32;
+    k->dense = call->in[logits + 1].dtype != ET_I32;
     k->base.what = "loop:cross_entropy";
     *out = &k->base;
     return ET_OK;
