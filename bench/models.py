@@ -86,6 +86,54 @@ class LeNet(nn.Module):
         return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x.flatten(1))))))
 
 
+class Perceptron(nn.Module):
+    def __init__(self, o):
+        super().__init__()
+        i, self.layers = o["channels"] * o["size"] ** 2, o.get("layers", 2)
+        for k in range(1, self.layers + 1):
+            setattr(self, f"fc{k}", nn.Linear(i, o.get("hidden", 256)))
+            i = o.get("hidden", 256)
+        self.fc = nn.Linear(i, o["classes"])
+
+    def forward(self, x):
+        x = x.flatten(1)
+        for k in range(1, self.layers + 1):
+            x = F.relu(getattr(self, f"fc{k}")(x))
+        return self.fc(x)
+
+
+def double_conv(i, o):
+    return nn.Sequential(*(layer for c in (i, o) for layer in (
+        nn.Conv2d(c, o, 3, padding=1, bias=False), nn.BatchNorm2d(o), nn.ReLU(inplace=True))))
+
+
+class UNet(nn.Module):
+    """For sizes that can be halved DEPTH times."""
+
+    def __init__(self, o):
+        super().__init__()
+        i, width, self.depth = o["channels"], o.get("width", 16), o.get("depth", 3)
+        for k in range(self.depth):
+            c = width << k
+            setattr(self, f"down{k}", double_conv(i, c))
+            setattr(self, f"up{k}", nn.ConvTranspose2d(2 * c, c, 2, 2))
+            setattr(self, f"join{k}", double_conv(2 * c, c))
+            i = c
+        self.bottom = double_conv(i, width << self.depth)
+        self.head = nn.Conv2d(width, o["classes"], 1)
+
+    def forward(self, x):
+        skips = []
+        for k in range(self.depth):
+            skips.append(getattr(self, f"down{k}")(x))
+            x = F.max_pool2d(skips[-1], 2)
+        x = self.bottom(x)
+        for k in reversed(range(self.depth)):
+            x = torch.cat([skips[k], getattr(self, f"up{k}")(x)], 1)
+            x = getattr(self, f"join{k}")(x)
+        return self.head(x)
+
+
 # ---- text ----
 
 
@@ -146,7 +194,9 @@ class GPT(nn.Module):
 
 
 MODELS = {
+    "mlp": Perceptron,
     "lenet": LeNet,
+    "unet": UNet,
     "resnet8": lambda o: ResNet(o, (1, 1, 1), 16),
     "resnet20": lambda o: ResNet(o, (3, 3, 3), 16),
     "resnet56": lambda o: ResNet(o, (9, 9, 9), 16),
@@ -203,13 +253,15 @@ def integers(stream, n, device):
     return x ^ x >> 15
 
 
-def batch(k, text, n, o, device):
-    """Batch K of N samples: what goes in, and what ought to come out."""
-    if text:
+def batch(k, kind, n, o, device):
+    """Batch K of N samples: what goes in, and what ought to come out: a class for every
+    "image", or for each of its "pixels", or of "text" for every token."""
+    if kind == "text":
         shape = (n, o["size"])
         return tuple((integers(2 * k + i, math.prod(shape), device) % o["classes"]).view(shape)
                      for i in (0, 1))
     shape = (n, o["channels"], o["size"], o["size"])
     x = (integers(2 * k, math.prod(shape), device) >> 8).to(torch.float32)
     x = (x * 2.0**-24 - 0.5) * 3.4641016  # variance 1
-    return x.view(shape), integers(2 * k + 1, n, device) % o["classes"]
+    of = (n, o["size"], o["size"]) if kind == "pixels" else (n,)
+    return x.view(shape), (integers(2 * k + 1, math.prod(of), device) % o["classes"]).view(of)

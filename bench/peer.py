@@ -1,10 +1,11 @@
-"""PyTorch's side of the referees: one training step of a model, as bench/train.c has it.
+"""PyTorch's side of the referees: one step of a model, as bench/train.c has it.
 
 peer.py MODEL BATCH SIZE SETTING [KEY=VALUE...]
 
 The keys and the lines on standard input are those of bench/train.c; weights=FILE gives
 both the same first weights. An answer has device_seconds besides, between two events on
-the GPU. SETTING is a mode, and flags behind colons:
+the GPU; its import_bytes are what the process had when it had imported torch. SETTING is a
+mode, and flags behind colons:
 
   eager, compile, max-autotune (without graphs), reduce-overhead   torch.compile's modes
   graph, compile-graph       the whole step as one CUDA graph, of eager or compiled code
@@ -13,6 +14,7 @@ the GPU. SETTING is a mode, and flags behind colons:
   :foreach                   optimizer of many tensors a call; else fused
   :bf16res                   residuals of a GPT in bf16; else as autocast has it, f32
   :bf16w                     weights and everything else in bf16
+  :frozen                    of an evaluation: compiled with the weights as constants
 """
 import contextlib
 import json
@@ -32,7 +34,16 @@ COMPILE = {"compile": "default", "compile-graph": "default",
            "max-autotune": "max-autotune-no-cudagraphs", "reduce-overhead": "reduce-overhead"}
 ATTENTION = {"flash": "FLASH_ATTENTION", "cudnn": "CUDNN_ATTENTION",
              "efficient": "EFFICIENT_ATTENTION"}
-FLAGS = {"nhwc", "foreach", "bf16res", "bf16w", *ATTENTION}
+FLAGS = {"nhwc", "foreach", "bf16res", "bf16w", "frozen", *ATTENTION}
+
+
+def memory(row):
+    """A row of /proc/self/status, in bytes."""
+    with open("/proc/self/status", encoding="utf-8") as f:
+        return next(int(line.split()[1]) << 10 for line in f if line.startswith(row))
+
+
+IMPORTED = memory("VmRSS:")
 
 
 class Peer:
@@ -42,7 +53,10 @@ class Peer:
             raise ValueError(f"there is no setting {self.mode}")
         if unknown := set(flags) - FLAGS:
             raise ValueError(f"there is no flag {unknown.pop()}")
-        self.text, self.n, self.o, self.flags = name == "gpt2", n, dict(o, size=size), flags
+        self.kind = {"gpt2": "text", "unet": "pixels"}.get(name, "image")
+        self.text, self.evaluates = self.kind == "text", o["do"] == "eval"
+        self.accumulate, self.first = o["accumulate"], None
+        self.n, self.o, self.flags = n // self.accumulate, dict(o, size=size), flags
         self.device, self.clip = o["device"], o["clip"]
         self.precision = o["precision"]
         self.cuda = self.device == "cuda"
@@ -55,7 +69,8 @@ class Peer:
             models.load(model, o["weights"])
         self.layout = torch.channels_last if "nhwc" in flags else torch.contiguous_format
         kind = torch.bfloat16 if "bf16w" in flags else torch.float32
-        self.model = model.to(self.device, kind, memory_format=self.layout).train()
+        self.model = model.to(self.device, kind, memory_format=self.layout)
+        self.model.train(not self.evaluates)
         how = {"foreach": True} if "foreach" in flags else {"fused": True}
         if self.text:
             self.optimizer = torch.optim.AdamW(model.parameters(), o["lr"],
@@ -65,18 +80,23 @@ class Peer:
         self.scaler = torch.amp.GradScaler(self.device, enabled=self.precision == "amp_fp16")
         self.loss_of = self.forward
         if self.mode in COMPILE:
+            torch._inductor.config.freezing = "frozen" in flags
             self.loss_of = torch.compile(self.forward, mode=COMPILE[self.mode])
         self.norm = None
         if self.graphed:
             self.capture()
 
     def forward(self, x, y):
+        """The loss; and the outputs, of an evaluation."""
         z = self.model(x.to(torch.bfloat16) if "bf16w" in self.flags and not self.text else x)
-        return F.cross_entropy(z.flatten(0, -2).float(), y.flatten())
+        if self.text:
+            z, y = z.flatten(0, -2), y.flatten()
+        loss = F.cross_entropy(z.float(), y)
+        return (loss, z) if self.evaluates else loss
 
     def batch(self, k):
         if k not in self.batches:
-            x, y = models.batch(k, self.text, self.n, self.o, self.device)
+            x, y = models.batch(k, self.kind, self.n, self.o, self.device)
             if not self.text:
                 x = x.contiguous(memory_format=self.layout)
             self.batches[k] = x, y
@@ -89,13 +109,23 @@ class Peer:
             stack.enter_context(torch.nn.attention.sdpa_kernel(backend))
         return stack
 
-    def update(self, x, y, proof=False):
-        """One step; self.loss and, where anyone wants it, self.norm are what it saw."""
-        self.optimizer.zero_grad(set_to_none=True)
+    def autocast(self):
         low = DTYPES.get(self.precision) if "bf16w" not in self.flags else None
-        with torch.autocast(self.device, low, enabled=low is not None):
+        return torch.autocast(self.device, low, enabled=low is not None)
+
+    def back(self, x, y):
+        """Adds a batch's part to the gradient; self.loss is what it saw."""
+        with self.autocast():
             loss = self.loss_of(x, y)
-        self.scaler.scale(loss).backward()
+        part = loss / self.accumulate if self.accumulate > 1 else loss
+        self.scaler.scale(part).backward()
+        self.loss = loss.detach()
+
+    def update(self, batches, proof=False):
+        """One step on BATCHES; self.norm, where anyone wants it, is the gradient's."""
+        self.optimizer.zero_grad(set_to_none=True)
+        for x, y in batches:
+            self.back(x, y)
         parameters = list(self.model.parameters())
         if self.clip or proof:
             self.scaler.unscale_(self.optimizer)
@@ -105,7 +135,14 @@ class Peer:
             self.norm = get_total_norm([p.grad for p in parameters])
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        self.loss = loss.detach()
+
+    def evaluate(self, x, y, proof):
+        # Inductor takes weights for constants under no_grad alone.
+        still = torch.no_grad if self.mode in COMPILE else torch.inference_mode
+        with still(), self.autocast():
+            self.loss, z = self.loss_of(x, y)
+        if proof:
+            self.norm = z.float().norm()
 
     def capture(self):
         """Steps until everything is allocated and chosen, one recorded, and then the
@@ -117,11 +154,11 @@ class Peer:
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side), self.contexts():
             for _ in range(3):
-                self.update(self.x, self.y)
+                self.update([(self.x, self.y)])
         torch.cuda.current_stream().wait_stream(side)
         self.recorded = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.recorded), self.contexts():
-            self.update(self.x, self.y)
+            self.update([(self.x, self.y)])
         with torch.no_grad():
             for k, v in self.model.state_dict().items():
                 v.copy_(before[k])
@@ -130,20 +167,35 @@ class Peer:
                     v.zero_()
 
     def step(self, proof):
-        x, y = self.batch(self.done % BATCHES)
-        self.done += 1
+        batches = [self.batch((self.done + i) % BATCHES) for i in range(self.accumulate)]
+        self.done += self.accumulate
         if self.mode == "reduce-overhead":
             torch.compiler.cudagraph_mark_step_begin()
-        if not self.graphed:
-            self.update(x, y, proof)
+        if self.evaluates:
+            self.evaluate(*batches[0], proof)
             return
+        if not self.graphed:
+            self.update(batches, proof)
+            return
+        x, y = batches[0]
         self.x.copy_(x)
         self.y.copy_(y)
         self.recorded.replay()
         if proof and not self.clip:
             self.norm = get_total_norm([p.grad for p in self.model.parameters()])
 
+    def parameters(self):
+        """A copy of all of them in the host's memory."""
+        return [p.detach().to("cpu", torch.float32, copy=True) for p in self.model.parameters()]
+
+    def change(self):
+        """The norm of the parameters' difference to those before the first proof."""
+        return math.sqrt(sum((now.double() - then).square().sum().item()
+                             for now, then in zip(self.parameters(), self.first)))
+
     def run(self, steps, proof):
+        if proof and self.first is None and not self.evaluates:
+            self.first = self.parameters()
         if self.cuda:
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             torch.cuda.synchronize()
@@ -162,15 +214,17 @@ class Peer:
             answer["peak_bytes"] = torch.cuda.max_memory_reserved()
         answer["seconds"] = time.perf_counter() - start
         if proof:
-            answer["grad_norm"] = float(self.norm)
-            answer["param_norm"] = float(get_total_norm(list(self.model.parameters())))
+            answer["output_norm" if self.evaluates else "grad_norm"] = float(self.norm)
+            if not self.evaluates:
+                answer["change"] = self.change()
+        answer["rss_bytes"], answer["import_bytes"] = memory("VmHWM:"), IMPORTED
         return answer
 
 
 def main():
     name, n, size, setting, *rest = sys.argv[1:]
     o = {"device": "cpu", "threads": 0, "precision": "fp32", "lr": 0.01, "clip": 0.0,
-         "channels": 1, "classes": 10, "weights": None}
+         "channels": 1, "classes": 10, "weights": None, "do": "train", "accumulate": 1}
     for pair in rest:
         key, _, value = pair.partition("=")
         kind = type(o[key]) if o.get(key) is not None else str if key == "weights" else None

@@ -1,88 +1,82 @@
-"""Etude against PyTorch's best setting on this machine's CPU, in one run.
+"""Etude against PyTorch's best setting on this machine's CPU (PERFORMANCE.md section 6).
 
-referee.py --train build/bench/train [--model resnet20] [--windows 15] [--json FILE]
+referee.py --build DIR --python PYTHON [--work NAME,NAME...] [--results DIR] [--minutes 60]
 
-First every PyTorch setting is prepared and timed in short windows and the fastest kept;
-then windows of Etude and of that setting take turns (bench/protocol.py). The ratio is the
-median over adjacent pairs, with its quartiles. Source: PERFORMANCE.md section 6, CPU rules.
+The rows are those of rows.py. For each, every PyTorch setting is tried and the fastest kept;
+both sides prove that they do the same work from the same weights; then windows of Etude and of
+that setting take turns. A row is a file in the results' folder, and the same command goes on
+with what is missing (exit status 75: there is more; 0: all done). It ends with a table: the
+ratio of speeds with its interval, and how much memory each took beyond what loading it takes.
 """
 import argparse
-import json
 import os
-import statistics
+import re
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
-bench = os.path.dirname(here)
-sys.path.insert(0, bench)
+sys.path[:0] = [os.path.dirname(here), here]
 import protocol  # noqa: E402
-
-BYTES = "n_layers=4 d_model=128 n_heads=4 classes=256 lr=1e-3".split()
-WORK = {  # name: model, batch, size, steps in a window, options of both sides
-    "resnet8": ("resnet8", 128, 28, 30, []),
-    "resnet20": ("resnet20", 128, 28, 10, []),
-    "resnet8/strided": ("resnet8", 128, 28, 100, ["stem=strided"]),
-    "resnet18": ("resnet18", 64, 28, 4, []),
-    "resnet18/small": ("resnet18", 64, 28, 1, ["stem=small"]),
-    "gpt2": ("gpt2", 32, 128, 6, BYTES),
-}
-SETTINGS = ["eager", "eager:nhwc", "compile", "compile:nhwc"]
+import rows  # noqa: E402
+import training  # noqa: E402
 
 
-def pick_peer(start, settings, steps, batch):
-    """The fastest of SETTINGS, prepared, and what each of them reached."""
-    peers, best = {}, None
-    for setting in settings:
-        child = start(setting)
-        child.ask("run 3")
-        window = max(steps // 2, 1)
-        seconds = min(child.ask(f"run {window}")["seconds"] for _ in range(4)) / window
-        peers[setting] = batch / seconds
-        print(f"peer {setting}: {batch / seconds:.1f} samples/s", file=sys.stderr)
-        if best is None or seconds < best[1]:
-            if best:
-                best[0].close()
-            best = (child, seconds)
-        else:
-            child.close()
-    return best[0], peers
+def beyond(tried):
+    """Bytes that a side took beyond what loading it takes; None: it did not say."""
+    if not tried.get("rss_bytes"):
+        return None
+    return tried["rss_bytes"] - tried["import_bytes"]
+
+
+class CpuReferee(training.Referee):
+    def __init__(self, args):
+        name = re.sub(r"[^a-z0-9]+", "-", protocol.cpu_name().lower()).strip("-")
+        super().__init__(args, rows.TINY if args.tiny else rows.WORK,
+                         f"{name}-{os.cpu_count()}cores")
+
+    @staticmethod
+    def table_line(name, result):
+        """NAME's RESULT in a line, which also says where it counts for nothing."""
+        row = result.get("equal_batch")
+        if not row or "error" in row:
+            return f"{name:22} {(row or {}).get('error', 'not done')}"
+        ratio, control = row["ratio"], row["control"]
+        took = [beyond(result["peers"][side]) for side in ("etude", row["peer_setting"])]
+        memory = (f"{took[0] / 2**20:7.0f} {took[1] / 2**20:7.0f} {took[0] / took[1]:5.2f}"
+                  if None not in took else f"{'-':>21}")
+        return (f"{name:22} {row['samples_per_sec']['etude']:9.2f} "
+                f"{row['samples_per_sec']['peer']:9.2f} {ratio['median']:6.3f} "
+                f"({ratio['ci95'][0]:.3f} .. {ratio['ci95'][1]:.3f}) "
+                f"{control['median']:7.4f} {memory}  {row['peer_setting']}"
+                + ("" if row["valid"] else "  SPOILED BY ITS CONTROL")
+                + ("  NOT THE SAME WORK" if row["proof"]["unlike"] else ""))
+
+    def run(self):
+        names = self.args.work.split(",") if self.args.work else list(self.table)
+        results = [self.network(name, self.table[name]) for name in names]
+        print(f"{'row':22} {'samples/s':>9} {'torch':>9} {'ratio':>6} {'95 %':>16} {'control':>8} "
+              f"{'MiB':>7} {'torch':>7} ratio  setting")
+        for name, result in zip(names, results):
+            print(self.table_line(name, result))
 
 
 def main():
     args = argparse.ArgumentParser()
-    args.add_argument("--train", required=True)
-    args.add_argument("--python", default=sys.executable)
-    args.add_argument("--model", default="resnet20", choices=WORK)
-    args.add_argument("--threads", type=int, default=2)
-    args.add_argument("--windows", type=int, default=15)
-    args.add_argument("--settings", default=",".join(SETTINGS))
-    args.add_argument("--json")
+    training.options(args)
+    args.add_argument("--work", help="rows, with commas; else all")
+    args.add_argument("--seconds", type=float, default=2.0, help="of a window")
+    args.add_argument("--minutes", type=float, default=60.0, help="of this run")
+    args.set_defaults(threads=len(os.sched_getaffinity(0)))
     args = args.parse_args()
-    model, batch, size, steps, options = WORK[args.model]
-    shape = [model, str(batch), str(size)]
-    options = [f"threads={args.threads}", *options]
-    settings = [s for s in args.settings.split(",") if model != "gpt2" or ":" not in s]
-    result = protocol.facts(args.python, here)
-
-    def start(setting):
-        return protocol.Child(setting, [args.python, os.path.join(bench, "peer.py"), *shape,
-                                        setting, *options])
-
-    peer, peers = pick_peer(start, settings, steps, batch)
-    with peer as theirs, protocol.Child("etude", [args.train, *shape, *options]) as ours:
-        ours.ask("run 3")
-        answers = protocol.turns([ours, theirs], [steps, steps], args.windows)
-    a, b = (protocol.rates(side, batch) for side in answers)
-    result.update({
-        "model": args.model, "batch": batch, "size": size, "threads": args.threads,
-        "etude_samples_per_sec": {"median": statistics.median(a), "best": max(a)},
-        "peer_samples_per_sec": {"median": statistics.median(b), "best": max(b)},
-        "peer_setting": peer.name, "peer_settings": peers,
-        "ratio": protocol.ratio(a, b), "windows": args.windows,
-    })
-    print(json.dumps(result, indent=1))
-    if args.json:
-        protocol.save(args.json, result)
+    referee = CpuReferee(args)
+    if unknown := set((args.work or "").split(",")) - {"", *referee.table}:
+        sys.exit(f"cpu-bench: there is no row {unknown.pop()}; there are "
+                 f"{', '.join(referee.table)}")
+    try:
+        referee.run()
+    except training.OutOfTime:
+        print("cpu-bench: out of time; the same command goes on from here", file=sys.stderr)
+        return training.MORE
+    return 0
 
 
-main()
+sys.exit(main())

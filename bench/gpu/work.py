@@ -5,8 +5,6 @@ work small enough for a CPU, to try the whole protocol where there is no GPU.
 """
 
 ATTENTION = ("flash", "cudnn")
-# Numerics of their own: shown beside, never the best setting of the others' class.
-OTHER_NUMERICS = ("bf16res", "bf16w")
 
 GPT = [f"{mode}:{how}" for mode in ("eager", "compile", "reduce-overhead", "max-autotune")
        for how in ATTENTION] + [
@@ -16,7 +14,6 @@ IMAGES = ["eager:nhwc", "compile:nhwc", "reduce-overhead:nhwc", "max-autotune:nh
           "compile", "compile:nhwc:foreach"]
 SMALL = ["eager:nhwc", "graph:nhwc", "compile:nhwc", "reduce-overhead:nhwc",
          "compile-graph:nhwc", "max-autotune:nhwc", "eager", "graph", "compile"]
-ON_CPU = ("eager", "compile")  # modes that need no GPU
 
 
 def gpt(part, layers, d, heads, batch, batches, tiny=False):

@@ -1,8 +1,10 @@
-"""Tests of bench/protocol.py, bench/gpu/telemetry.py and bench/gpu/work.py, printed as TAP;
-and a run of bench/gpu/referee.py on the CPU where there is a PyTorch to run against."""
+"""Tests of bench/protocol.py, bench/gpu/telemetry.py, the tables of work and bench/train,
+printed as TAP; and runs of both referees where there is a PyTorch to run against."""
+import array
 import ctypes
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,8 +13,9 @@ import time
 
 root = os.environ.get("ET_SRCDIR") or os.path.join(os.path.dirname(__file__), "..", "..")
 build = os.path.abspath(os.environ.get("ET_BUILDDIR", "."))
-sys.path[:0] = [os.path.join(root, "bench"), os.path.join(root, "bench", "gpu")]
+sys.path[:0] = [os.path.join(root, "bench", *more) for more in ([], ["gpu"], ["cpu"])]
 import protocol  # noqa: E402
+import rows  # noqa: E402
 import telemetry  # noqa: E402
 import work  # noqa: E402
 
@@ -75,13 +78,13 @@ same(protocol.unlike_clocks(*clocks), [1], "so is a pair whose clocks are 2 % ap
 
 # ---- the same mathematics ----
 
-run = [{"loss": 2.0, "grad_norm": 1.0, "param_norm": 5.0},
-       {"loss": 1.5, "grad_norm": 1.0, "param_norm": 5.1},
-       {"loss": 1.0, "grad_norm": 1.0, "param_norm": 5.2}]
+run = [{"step": 1, "loss": 2.0, "grad_norm": 1.0, "change": 1e-8},
+       {"step": 10, "loss": 1.5, "grad_norm": 1.0, "change": 1e-7},
+       {"step": 100, "loss": 1.0, "grad_norm": 1.0, "change": 1e-6}]
 
 
-def changed(step, **numbers):
-    return [dict(a, **numbers) if i == step else a for i, a in enumerate(run)]
+def changed(i, **numbers):
+    return [dict(a, **numbers) if j == i else a for j, a in enumerate(run)]
 
 
 same(protocol.unlike(run, run, "fp32"), [], "a training is like itself")
@@ -93,11 +96,20 @@ ok("step 10: loss" in protocol.unlike(changed(1, loss=1.52), run, "amp_bf16")[0]
    "1.3 % is another training in bf16 too")
 ok("step 1: grad_norm" in protocol.unlike(run, changed(0, grad_norm=1.03), "amp_bf16")[0],
    "so is a gradient 3 % longer")
+ok("step 10: change" in protocol.unlike(changed(1, change=1.03e-7), run, "fp32")[0],
+   "and parameters that moved 3 % further, however little that is")
 ok("is nan" in protocol.unlike(changed(0, loss=float("nan")), run, "amp_bf16")[0],
    "NaN is like nothing")
-still = [dict(a, param_norm=5.0) for a in run]
-ok("did not change there" in protocol.unlike(run, still, "fp32")[0],
-   "parameters that stay as they were are no training")
+still = [dict(a, change=0.0) for a in run]
+ok("did not change" in protocol.unlike(still, still, "fp32")[0],
+   "parameters that stay as they were on both sides are no training")
+ok(len(protocol.unlike(still, run, "fp32")) == 3, "nor is it one where they stay on one side")
+seen = [{"step": 1, "loss": 2.0, "output_norm": 7.0}]
+same(protocol.unlike(seen, seen, "fp32"), [], "an evaluation is like itself, and changes nothing")
+ok("output_norm" in protocol.unlike(seen, [dict(seen[0], output_norm=7.2)], "fp32")[0],
+   "outputs that are 3 % longer are another evaluation")
+ok("can be compared" in protocol.unlike(seen, run[:1], "fp32")[0],
+   "an evaluation cannot be compared with a training")
 
 # ---- children ----
 
@@ -211,9 +223,10 @@ same(watch.summary(), {}, "and windows have no telemetry")
 
 with open(os.path.join(root, "src/core/models/models.def"), encoding="utf-8") as f:
     models = f.read()
-missing = [n for n, w in {**work.WORK, **work.TINY}.items() if f"({w['model']})" not in models]
+every = [*work.WORK.items(), *work.TINY.items(), *rows.WORK.items(), *rows.TINY.items()]
+missing = [n for n, w in every if f"({w['model']})" not in models]
 same(missing, [], "every network of the tables is one of models.def")
-same([n for n, w in {**work.WORK, **work.TINY}.items() if w["batch"] not in w["batches"]], [],
+same([n for n, w in every if w["batch"] not in w["batches"]], [],
      "every sweep of batches has the common one")
 g = work.WORK["gpt2-124m"]
 ok(abs(g["flops"] / g["per_sample"] / 1e9 - 0.8548) < 0.001,
@@ -243,9 +256,64 @@ else:
     least, most = sorted((plan["flops"] / 1e9, plan["bytes"] / 1e9))
     ok(most <= plan["least_seconds"] <= least + most, "its time is that of the rates given")
     same(said[0][2], said[0][0], "which is the same after steps")
-    norms = [json.loads(line)["param_norm"] for line in (said[0][1], said[1][0])]
-    same(norms[0], norms[1], "planning changes nothing of what is trained")
+    moved = [json.loads(line)["change"] for line in (said[0][1], said[1][0])]
+    same(moved[0], moved[1], "planning changes nothing of what is trained")
     same(said[2], [], "of two steps there is no plan")
+
+# ---- what bench/train does ----
+
+
+def answers(words, *lines):
+    """What bench/train, told WORDS, answers to LINES."""
+    done = subprocess.run([train, *words.split()], input="\n".join(lines) + "\n",
+                          capture_output=True, text=True, check=False)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def floats(path):
+    """Every number of the safetensors file at PATH, whose tensors are all of f32."""
+    with open(path, "rb") as f:
+        f.read(int.from_bytes(f.read(8), "little"))
+        return array.array("f", f.read())
+
+
+def moved(batch, line, words=""):
+    """How each parameter of a net has changed after LINE."""
+    words = f"mlp {batch} 4 hidden=8 layers=1 lr=1e-3 {words}"
+    with tempfile.TemporaryDirectory() as folder:
+        before, after = os.path.join(folder, "before"), os.path.join(folder, "after")
+        answers(words, f"save {before}", line, f"save {after}")
+        return [b - a for a, b in zip(floats(before), floats(after), strict=True)]
+
+
+if not os.path.exists(train):
+    count += 1
+    print(f"ok {count} - bench/train says what it has done # SKIP bench/train is not built")
+else:
+    net = "mlp 8 4 hidden=8 layers=1 lr="
+    first, _, later = answers(net + "1e-6", "proof 1", "run 5", "proof 1")
+    ok(abs(first["change"] / (1e-6 * first["grad_norm"]) - 1) < 0.01,
+       "at a rate of 1e-6 the first step has moved the parameters by that of the gradient")
+    ok(later["change"] > 3 * first["change"], "the change is counted from the first step on")
+    same(answers(net + "0", "proof 3")[0]["change"], 0, "at a rate of 0 there is none")
+    ok(0 < first["import_bytes"] < first["rss_bytes"],
+       "the process's memory is told, and what of it opening the device took")
+    # The second of two steps moves by 0.9 of the first's gradient and by its own.
+    wanted = [(both - 0.9 * one) / 2
+              for one, both in zip(moved("8", "run 1"), moved("8", "run 2"), strict=True)]
+    got = moved("16", "run 1", "accumulate=2")
+    apart = max(abs(x - y) for x, y in zip(got, wanted, strict=True))
+    ok(apart < 0.01 * max(map(abs, wanted)),
+       "with accumulate=2 a step moves by the mean of two batches' gradients")
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "weights")
+        answers("resnet8 8 8", "run 20", f"save {path}")
+        trained = answers(f"resnet8 8 8 weights={path}", "run 1")[0]
+        seen, again = answers(f"resnet8 8 8 weights={path} do=eval", "proof 1", "proof 8")
+    same([again[k] for k in ("loss", "output_norm")], [seen[k] for k in ("loss", "output_norm")],
+         "an evaluation changes nothing: the first batch has the same outputs once more")
+    ok(abs(seen["loss"] - trained["loss"]) > 1e-3 * trained["loss"],
+       "its norms go by running statistics, as those of a training step do not")
 
 # ---- all of it, with toys ----
 
@@ -275,6 +343,23 @@ else:
             same(row["proof"]["unlike"], [], "both sides train alike from the same weights")
             same(len(row["windows"]["peer_again"]), 2, "the control has its windows")
             ok(result["ceilings"]["tflops"] > 0, "ceilings are measured in the same run")
+        command = [sys.executable, os.path.join(root, "bench/cpu/referee.py"), "--build", build,
+                   "--python", python, "--tiny", "--threads", "1", "--windows", "2",
+                   "--settings", "eager", "--results", os.path.join(folder, "cpu"), "--cache",
+                   os.path.join(folder, "cache-cpu")]
+        for name in rows.TINY:
+            done = subprocess.run([*command, "--work", name], capture_output=True, text=True,
+                                  check=False)
+            same(done.returncode, 0, f"the CPU's referee runs {name} small")
+            if done.returncode:
+                print("#   " + done.stderr.strip().replace("\n", "\n#   "))
+                continue
+            path = os.path.join(folder, "cpu", name.replace("/", "-") + ".json")
+            with open(path, encoding="utf-8") as f:
+                row = json.load(f)["equal_batch"]
+            same(row["proof"]["unlike"], [], "both sides do the same work there")
+            ok(re.search(rf"^{re.escape(name)} .* eager", done.stdout, re.M),
+               "and it has a line of the table")
 
 print(f"1..{count}")
 sys.exit(failed > 0)
