@@ -155,14 +155,14 @@ ETI_INFER(pack_infer)
         if (dtype == ET_NONE)
             dtype = x->dtype;
         ET_TRY(eti_need_dtype(cx, call, i, "operand", dtype));
-        et_desc_text(x, text, sizeof text);
         if (!et_desc_is_dense(x))
             return ETI_FAIL(cx, call, ET_EINVAL, "operand %d, %s, is not dense", i,
-                            text);
+                            et_desc_text(x, text, sizeof text));
         if (o->offset[i] < 0 || o->offset[i] + et_desc_count(x) > o->total)
             return ETI_FAIL(cx, call, ET_ESHAPE,
-                            "operand %d, %s, at %lld ends past %lld", i, text,
-                            (long long)o->offset[i], (long long)o->total);
+                            "operand %d, %s, at %lld ends past %lld", i,
+                            et_desc_text(x, text, sizeof text), (long long)o->offset[i],
+                            (long long)o->total);
     }
     if (dtype == ET_NONE)
         return ETI_FAIL(cx, call, ET_EINVAL, "all %d operands are missing", call->n_in);

@@ -95,19 +95,23 @@ ETI_INFER(reshape_infer)
 
     ET_TRY(need_view_ndim(cx, call, o->ndim));
     et_desc_init(out, call->in[0].dtype, o->ndim, o->shape, ET_ROW_MAJOR);
-    et_desc_text(&call->in[0], from, sizeof from);
-    et_desc_text(out, to, sizeof to);
     for (int i = 0; i < o->ndim; i++)
         if (o->shape[i] < 0)
             return ETI_FAIL(cx, call, ET_ESHAPE,
-                            "axis %d of %s cannot be found from %s", i, to, from);
+                            "axis %d of %s cannot be found from %s", i,
+                            et_desc_text(out, to, sizeof to),
+                            et_desc_text(&call->in[0], from, sizeof from));
     if (et_desc_count(out) != et_desc_count(&call->in[0]))
         return ETI_FAIL(cx, call, ET_ESHAPE, "%s has %lld elements and %s has %lld",
-                        from, (long long)et_desc_count(&call->in[0]), to,
+                        et_desc_text(&call->in[0], from, sizeof from),
+                        (long long)et_desc_count(&call->in[0]),
+                        et_desc_text(out, to, sizeof to),
                         (long long)et_desc_count(out));
     if (!eti_view_strides(&call->in[0], out))
         return ETI_FAIL(cx, call, ET_EINVAL,
-                        "%s is not a view of %s as that lies in memory", to, from);
+                        "%s is not a view of %s as that lies in memory",
+                        et_desc_text(out, to, sizeof to),
+                        et_desc_text(&call->in[0], from, sizeof from));
     return ET_OK;
 }
 
@@ -279,18 +283,18 @@ ETI_INFER(slice_infer)
 
     ET_TRY(eti_need(cx, call, 0, "operand"));
     *out = *x;
-    et_desc_text(x, text, sizeof text);
     for (int i = 0; i < x->ndim; i++) {
         int64_t start = o->start[i], size = o->size[i], step = o->step[i];
         if (step < 1)
             return ETI_FAIL(cx, call, ET_EINVAL,
-                            "no such axis of %s, or a step below 1", text);
+                            "no such axis of %s, or a step below 1",
+                            et_desc_text(x, text, sizeof text));
         if (start < 0 || size < 0 || start > x->shape[i] ||
             (size > 0 && start + (size - 1) * step >= x->shape[i]))
             return ETI_FAIL(cx, call, ET_ESHAPE,
                             "%lld elements from %lld by %lld are outside axis %d of %s",
                             (long long)size, (long long)start, (long long)step, i,
-                            text);
+                            et_desc_text(x, text, sizeof text));
         out->shape[i] = size;
         out->stride[i] = x->stride[i] * step;
         begin += start * x->stride[i];
