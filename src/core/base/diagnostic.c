@@ -60,17 +60,18 @@ et_visible(char *buf, size_t size, const char *text, size_t n)
     size_t room = size - 1 < ET_VISIBLE_MAX ? size - 1 : ET_VISIBLE_MAX;
     size_t used = 0, cut = 0; /* CUT: the last place where "..." still fits */
     for (size_t i = 0; i < n;) {
-        char piece[12];
+        char escape[12];
+        const char *piece = escape;
         uint32_t u = 0;
         int length = eti_utf8_decode(text + i, n - i, &u);
+        size_t bytes = (size_t)length;
         if (length == 0 || is_control(u))
-            snprintf(piece, sizeof piece, "\\x%02x",
-                     length ? (unsigned)u : (unsigned char)text[i]);
+            bytes = (size_t)snprintf(escape, sizeof escape, "\\x%02x",
+                                     length ? (unsigned)u : (unsigned char)text[i]);
         else if (is_bidi_control(u))
-            snprintf(piece, sizeof piece, "\\u%04x", (unsigned)u);
+            bytes = (size_t)snprintf(escape, sizeof escape, "\\u%04x", (unsigned)u);
         else
-            snprintf(piece, sizeof piece, "%.*s", length, text + i);
-        size_t bytes = strlen(piece);
+            piece = text + i;
         if (used + bytes > room) {
             memcpy(buf + cut, "...", room - cut < 3 ? room - cut : 3);
             used = room - cut < 3 ? room : cut + 3;

@@ -46,12 +46,20 @@ eti_csv_header(FILE *f)
     fputs("t,ev,ep,ba,sp,name,value\n", f);
 }
 
-/* The columns before the name. */
+/* The columns before the name, which are the same in all rows of a record. */
+struct when {
+    char text[ETI_NUMBER + 96];
+    size_t n;
+};
+
 static void
-put_when(FILE *f, const struct et_record *r)
+find_when(const struct et_record *r, struct when *w)
 {
-    fprintf(f, "%.3f,%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",", r->t,
-            et_record_name(r->kind), r->ep, r->ba, r->sp);
+    int n = eti_put_fixed(w->text, r->t, 3);
+    n += snprintf(w->text + n, sizeof w->text - (size_t)n,
+                  ",%s,%" PRId64 ",%" PRId64 ",%" PRId64 ",", et_record_name(r->kind),
+                  r->ep, r->ba, r->sp);
+    w->n = (size_t)n;
 }
 
 /* NAME, or ABOUT(NAME). */
@@ -76,22 +84,32 @@ put_name(FILE *f, const char *about, const char *name)
         fputc('"', f);
 }
 
+static void
+put_row(FILE *f, const struct when *when, const char *about, const char *name,
+        double value)
+{
+    char number[ETI_NUMBER + 2] = ",";
+    int n = 1 + eti_put_nine(number + 1, value);
+    number[n++] = '\n';
+    fwrite(when->text, 1, when->n, f);
+    put_name(f, about, name);
+    fwrite(number, 1, (size_t)n, f);
+}
+
 void
 eti_csv_put(FILE *f, const struct et_record *r)
 {
-    for (int i = 0; i < r->n; i++) {
-        put_when(f, r);
-        put_name(f, NULL, r->entry[i].name);
-        fprintf(f, ",%.9g\n", r->entry[i].value);
-    }
+    struct when when;
+    find_when(r, &when);
+    for (int i = 0; i < r->n; i++)
+        put_row(f, &when, NULL, r->entry[i].name, r->entry[i].value);
     for (int about = 0; about < ETI_ABOUT_COUNT && r->span; about++)
         for (int i = 0; i < r->n; i++) {
             double value;
             if (!eti_about_get(r, i, (enum eti_about)about, &value))
                 continue;
-            put_when(f, r);
-            put_name(f, eti_about_key((enum eti_about)about), r->entry[i].name);
-            fprintf(f, ",%.9g\n", value);
+            put_row(f, &when, eti_about_key((enum eti_about)about), r->entry[i].name,
+                    value);
         }
 }
 
@@ -103,7 +121,9 @@ begin(struct eti_output *file, const struct et_record *r)
         eti_csv_header(file->f);
         return;
     }
-    put_when(file->f, r);
+    struct when when;
+    find_when(r, &when);
+    fwrite(when.text, 1, when.n, file->f);
     fputs(",\n", file->f);
 }
 

@@ -137,12 +137,17 @@ put_stderr(void *data, const char *text, size_t n)
 static void
 put_metrics(FILE *f, const struct et_timestamp *ts, const struct et_log *log)
 {
+    char when[64];
     int n;
     const struct et_log_entry *entry = et_log_entries(log, &n);
+    snprintf(when, sizeof when, "[metric][batch=%" PRId64 "]: ", ts->batch);
     for (int i = 0; i < n; i++) {
         char value[32];
-        fprintf(f, "[metric][batch=%" PRId64 "]: %s: %s\n", ts->batch, entry[i].name,
-                eti_number_text(entry[i].value, value, sizeof value));
+        fputs(when, f);
+        fputs(entry[i].name, f);
+        fputs(": ", f);
+        fputs(eti_number_text(entry[i].value, value, sizeof value), f);
+        fputc('\n', f);
     }
 }
 

@@ -68,10 +68,12 @@ put_about(FILE *f, const struct et_record *r, enum eti_about about)
 void
 eti_jsonl_put(FILE *f, const struct et_record *r)
 {
+    char t[ETI_NUMBER];
+    eti_put_fixed(t, r->t, 3);
     fprintf(f,
-            "{\"t\":%.3f,\"ev\":\"%s\",\"ep\":%" PRId64 ",\"ba\":%" PRId64
+            "{\"t\":%s,\"ev\":\"%s\",\"ep\":%" PRId64 ",\"ba\":%" PRId64
             ",\"sp\":%" PRId64,
-            r->t, et_record_name(r->kind), r->ep, r->ba, r->sp);
+            t, et_record_name(r->kind), r->ep, r->ba, r->sp);
     if (r->text) {
         fputs(r->kind == ET_RECORD_EVAL ? ",\"label\":" : ",\"text\":", f);
         eti_json_string(f, r->text);

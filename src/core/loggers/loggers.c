@@ -185,12 +185,17 @@ eti_number_text(double value, char *buf, size_t n)
 {
     const double exact = 9007199254740992; /* 2^53 */
     double size = fabs(value);
-    if (isnan(value))
-        snprintf(buf, n, "nan"); /* whatever its sign */
-    else if (value == trunc(value) && size < exact)
-        snprintf(buf, n, "%.0f", value);
+    char text[ETI_NUMBER];
+    if (isnan(value)) { /* whatever its sign */
+        snprintf(buf, n, "nan");
+        return buf;
+    }
+    bool is_whole = value == trunc(value) && size < exact;
+    if (is_whole || (size >= 1e-3 && size < 1e6))
+        eti_put_fixed(text, value, is_whole ? 0 : 4);
     else
-        snprintf(buf, n, size >= 1e-3 && size < 1e6 ? "%.4f" : "%.4g", value);
+        snprintf(text, sizeof text, "%.4g", value);
+    snprintf(buf, n, "%s", text);
     return buf;
 }
 
@@ -225,18 +230,34 @@ void
 eti_json_number(FILE *f, double value)
 {
     const double exact = 9007199254740992; /* 2^53 */
-    if (!isfinite(value))
+    char text[ETI_NUMBER];
+    if (!isfinite(value)) {
         fputs("null", f);
-    else if (value == trunc(value) && fabs(value) < exact)
-        fprintf(f, "%.0f", value);
-    else
-        fprintf(f, "%.9g", value);
+        return;
+    }
+    bool is_whole = value == trunc(value) && fabs(value) < exact;
+    int n = is_whole ? eti_put_fixed(text, value, 0) : eti_put_nine(text, value);
+    fwrite(text, 1, (size_t)n, f);
+}
+
+/* How many of TEXT's first bytes stand for themselves in JSON: those of ASCII but for
+ * quotes, backslashes and what moves a terminal. */
+static size_t
+count_plain(const char *text)
+{
+    size_t n = 0;
+    while (text[n] >= ' ' && text[n] < 0x7f && text[n] != '"' && text[n] != '\\')
+        n++;
+    return n;
 }
 
 void
 eti_json_string(FILE *f, const char *text)
 {
+    size_t plain = count_plain(text);
     fputc('"', f);
+    fwrite(text, 1, plain, f);
+    text += plain;
     for (size_t n = strlen(text), length; n > 0; n -= length, text += length) {
         uint32_t u = 0;
         int bytes = eti_utf8_decode(text, n, &u);

@@ -69,6 +69,11 @@ const char *eti_number_text(double value, char *buf, size_t n);
  * ET_METRIC_NAME bytes, and VALUE, of 32; false past the last. */
 bool eti_hyperparameter(const struct et_state *s, int i, char *name, char *value);
 
+/* What "%.*f" of DECIMALS, up to 12, and "%.9g" print of VALUE, into BUF of ETI_NUMBER
+ * bytes; returns its length. */
+enum { ETI_NUMBER = 340 };
+int eti_put_fixed(char *buf, double value, int decimals);
+int eti_put_nine(char *buf, double value);
 /* A number as JSON: whole ones below 2^53 as they are, others with 9 significant
  * digits, which gives an f32 back exactly; null for what is not finite, as JSON has no
  * word for it. */
