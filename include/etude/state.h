@@ -82,6 +82,7 @@ struct et_state {
     const char *stop_reason;               /* a sentence, borrowed; NULL */
     bool target_reached;
     bool eval_enough; /* the evaluation under way ends with this batch */
+    bool explains;    /* ETUDE_ENGINE_DEBUG: events are told, and who is called */
     bool interrupted; /* somebody wants the run to stop: it may be resumed */
 
     const char *dataloader_label; /* "train", an evaluator's label; NULL: none yet */

@@ -130,9 +130,9 @@ warn_of_two_interpolations(struct et_state *s, struct et_algorithm **list, int n
 static void
 explain(const struct et_state *s, enum et_event event, const char *called)
 {
-    const char *on = getenv("ETUDE_ENGINE_DEBUG"), *name = et_event_name(event);
+    const char *name = et_event_name(event);
     char evaluation[32] = "";
-    if (!on || !*on)
+    if (!s->explains)
         return;
     if (strncmp(name, "eval_", 5) == 0)
         snprintf(evaluation, sizeof evaluation, "[eval_ba=%lld]",

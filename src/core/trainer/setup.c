@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/trainer/loop.h"
@@ -170,6 +171,14 @@ build(struct et_trainer *t)
     return eti_ranks_begin(t);
 }
 
+/* Read once: hooks are called some forty times in a step. */
+static bool
+explains(void)
+{
+    const char *on = getenv("ETUDE_ENGINE_DEBUG");
+    return on && *on;
+}
+
 et_status
 et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
                struct et_trainer **out)
@@ -197,6 +206,7 @@ et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
         .rank = et_comm_rank(config->comm),
         .world = et_comm_world(config->comm),
         .lr_factor = 1,
+        .explains = explains(),
         .max_duration = ET_TIME_UNSET,
         .grad_accum = t->pieces.accum,
         .eval_metrics = t->evaluation.value,
