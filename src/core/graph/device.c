@@ -10,15 +10,11 @@
 #include "core/graph/driver.h"
 #include "core/graph/gpu_libs.h"
 #include "core/graph/shadow.h"
+#include "core/graph/spin.h"
 #include "core/graph/staging.h"
 #include "kernels/ref/ref.h"
 
 enum { PATH_SIZE = 4096 };
-
-/* With its default spin count libgomp loses 10x beside a busy neighbour; 10,000 turns
- * keep an idle machine's speed (ENGINE.md section 1). Read once, when the library
- * loads. */
-static const char spin_count[] = "10000";
 
 /* The program's path without its last N names; "" if that is not known. */
 static void
@@ -83,14 +79,15 @@ load_module(const char *name, void **library, char *why, size_t why_size)
 }
 
 static et_status
-find_table(const char *name, const struct et_device_table **out, void **library,
-           char *why, size_t why_size)
+find_table(const struct et_ctx *cx, const char *name,
+           const struct et_device_table **out, void **library, char *why,
+           size_t why_size)
 {
     if (strcmp(name, "ref") == 0) {
         *out = etk_ref_device();
         return ET_OK;
     }
-    setenv("GOMP_SPINCOUNT", spin_count, 0);
+    eti_spin_set(cx); /* OpenMP reads it once, when its library is loaded */
     ET_TRY(load_module(name, library, why, why_size));
     const struct et_device_table *(*module)(void);
     *(void **)&module = dlsym(*library, "et_device_module");
@@ -119,7 +116,8 @@ et_device_open(struct et_ctx *cx, const char *name, int index, int threads,
     struct et_device *dev = block;
     dev->cx = cx;
     char why[512] = "";
-    et_status status = find_table(name, &dev->table, &dev->library, why, sizeof why);
+    et_status status =
+        find_table(cx, name, &dev->table, &dev->library, why, sizeof why);
     if (status == ET_OK)
         status = dev->table->open(index, threads, &dev->handle, why, sizeof why);
     if (status != ET_OK) {
