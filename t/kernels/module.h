@@ -18,9 +18,9 @@ open_module_of(const char *name)
     const char *dir = getenv("ET_BUILDDIR");
     char path[4096];
     snprintf(path, sizeof path, "%s/.libs/libetude-%s.so", dir ? dir : ".", name);
-    /* As the engine's loader does: OpenMP reads it when it is loaded, and with its own
-     * default a busy neighbour costs a factor of ten (ENGINE.md section 1). */
-    setenv("GOMP_SPINCOUNT", "10000", 0);
+    /* About what the engine's loader finds (core/graph/spin.c). OpenMP reads it when it
+     * is loaded; with its own default a busy neighbour costs a factor of ten. */
+    setenv("GOMP_SPINCOUNT", "1000", 0);
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return NULL;
