@@ -1,7 +1,8 @@
 /* place.c: where every value of a plan lies.
  *
  *  1. An assignment's value is computed straight into the leaf where no step reads the
- *     old contents afterwards (an optimizer updates parameters in place).
+ *     old contents afterwards (an optimizer updates parameters in place). So is one
+ *     whose parts are assigned to leaves that lie side by side as the parts do.
  *  2. The parts of a pack are computed straight into their slices of the flat array, so
  *     gradients are born in bucket order and never copied.
  *  3. The parts of a concatenation that kernels can write with gaps are computed inside
@@ -83,10 +84,26 @@ reads_in_place(const struct eti_step *s, int j, const struct spot *read,
     return is_elementwise(s) && read->at == spot->at && et_desc_equal(read->d, spot->d);
 }
 
-/* Does any step after PRODUCER, or PRODUCER itself other than in place, read or write
- * what SPOT covers? SELF is the assignment being looked at. */
+/* Does S assign part of WHOLE to where it lies anyway if WHOLE begins where leaf FIRST
+ * does? */
 static bool
-is_busy(const struct eti_ir *ir, const struct spot *spot, int producer, int self)
+assigns_in_place(const struct eti_ir *ir, const struct eti_step *s, int whole,
+                 int first)
+{
+    const struct eti_value *part = &ir->value[s->in[0]];
+    const struct et_tensor *t = ir->binding[ir->value[s->out[0]].leaf];
+    const struct et_tensor *base = ir->binding[first];
+    return part->root == whole && eti_has_storage(ir->g, t) &&
+           t->storage == base->storage && t->offset - base->offset == part->offset &&
+           et_desc_is_dense(&t->desc) && et_desc_equal(&t->desc, &part->desc);
+}
+
+/* Does any step after PRODUCER, or PRODUCER itself other than in place, read or write
+ * what SPOT covers? SELF is the assignment being looked at; or -1, and those of
+ * WHOLE's parts in SPOT are. */
+static bool
+is_busy(const struct eti_ir *ir, const struct spot *spot, int producer, int self,
+        int whole)
 {
     for (int i = producer; i < ir->n_steps; i++) {
         const struct eti_step *s = &ir->step[i];
@@ -100,7 +117,8 @@ is_busy(const struct eti_ir *ir, const struct spot *spot, int producer, int self
             if (i != producer || !reads_in_place(s, j, &read, spot))
                 return true;
         }
-        if (!s->commit || i == self)
+        if (!s->commit || i == self ||
+            (whole >= 0 && assigns_in_place(ir, s, whole, spot->leaf)))
             continue;
         int leaf = ir->value[s->out[0]].leaf;
         const struct spot written = {leaf, 0, &ir->binding[leaf]->desc};
@@ -121,11 +139,55 @@ place_in_leaves(struct eti_ir *ir)
         int leaf = ir->value[s->out[0]].leaf;
         const struct spot whole = {leaf, 0, &ir->binding[leaf]->desc};
         if (v->root != s->in[0] || v->place != ETI_IN_SLAB ||
-            !et_desc_equal(&v->desc, whole.d) || is_busy(ir, &whole, v->producer, i))
+            !et_desc_equal(&v->desc, whole.d) ||
+            is_busy(ir, &whole, v->producer, i, -1))
             continue;
         v->place = ETI_IN_LEAF;
         v->into = leaf;
         s->op = NULL;
+    }
+}
+
+/* Is every element of WHOLE assigned to where it lies if WHOLE begins where leaf FIRST
+ * does? Then those assignments are done when it is computed there, and go if GONE. */
+static bool
+is_made_of_leaves(struct eti_ir *ir, int whole, int first, bool gone)
+{
+    int64_t at = 0, n = et_desc_count(&ir->value[whole].desc);
+    for (int64_t count = 1; at < n && count > 0; at += count) {
+        count = 0;
+        for (int i = 0; i < ir->n_steps && count == 0; i++) {
+            struct eti_step *s = &ir->step[i];
+            if (!s->op || !s->commit || ir->value[s->in[0]].offset != at ||
+                !assigns_in_place(ir, s, whole, first))
+                continue;
+            count = et_desc_count(&ir->value[s->in[0]].desc);
+            if (gone)
+                s->op = NULL;
+        }
+    }
+    return at == n;
+}
+
+/* A value that is assigned in parts, to leaves that lie side by side as they do. */
+static void
+place_in_neighbours(struct eti_ir *ir)
+{
+    for (int i = 0; i < ir->n_steps; i++) {
+        const struct eti_step *s = &ir->step[i];
+        int whole = s->op && s->commit ? ir->value[s->in[0]].root : -1;
+        struct eti_value *v = whole < 0 ? NULL : &ir->value[whole];
+        if (!v || whole == s->in[0] || ir->value[s->in[0]].offset != 0 ||
+            v->place != ETI_IN_SLAB || v->desc.ndim != 1 || v->desc.stride[0] != 1)
+            continue;
+        int first = ir->value[s->out[0]].leaf;
+        const struct spot spot = {first, 0, &v->desc};
+        if (!is_made_of_leaves(ir, whole, first, false) ||
+            is_busy(ir, &spot, v->producer, -1, whole))
+            continue;
+        is_made_of_leaves(ir, whole, first, true);
+        v->place = ETI_IN_LEAF;
+        v->into = first;
     }
 }
 
@@ -154,7 +216,7 @@ place_in_pack(struct eti_ir *ir, const struct eti_step *pack)
         if (v->root != pack->in[j] || v->place != ETI_IN_SLAB ||
             v->desc.dtype != f->desc.dtype || !et_desc_is_dense(&v->desc) ||
             /* A flat array that is a leaf is written from the first part on. */
-            (f->place == ETI_IN_LEAF && is_busy(ir, &part, v->producer, self)))
+            (f->place == ETI_IN_LEAF && is_busy(ir, &part, v->producer, self, -1)))
             continue;
         v->place = ETI_IN_VALUE;
         v->into = flat;
@@ -454,6 +516,7 @@ eti_place(struct eti_ir *ir, size_t *slab, size_t *output)
         }
     }
     place_in_leaves(ir);
+    place_in_neighbours(ir);
     for (int i = 0; i < ir->n_steps; i++)
         if (eti_ir_is(ir, i, ET_OP_pack))
             place_in_pack(ir, &ir->step[i]);
