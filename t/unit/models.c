@@ -430,6 +430,34 @@ flops(void)
     et_model_free(&m);
 }
 
+/* Buffers of one name lie in one storage without gaps, in the order of the modules:
+ * one kernel updates them. */
+static void
+side_by_side(void)
+{
+    static const char *const names[] = {"running_mean", "running_var"};
+    struct et_model *m = make("resnet20", &cifar, NULL);
+    struct et_leaves l;
+    int64_t end = 0;
+    int astray = 0, n = 0;
+    must(et_module_bind(cx, m->root, dev, ET_PARAM | ET_BUFFER, 17));
+    must(et_module_leaves(cx, m->root, ET_BUFFER, &l));
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < l.n; i++) {
+            const struct et_tensor *t = l.v[i].param->tensor;
+            if (!strstr(l.v[i].name, names[k]))
+                continue;
+            astray += t->storage != l.v[0].param->tensor->storage || t->offset != end;
+            end = t->offset + et_desc_count(&t->desc);
+            n++;
+        }
+    ok(n == l.n && n > 40 && astray == 0,
+       "of %d running statistics of resnet20 %d do not lie behind the one before", n,
+       astray);
+    et_leaves_release(&l);
+    et_model_free(&m);
+}
+
 int
 main(void)
 {
@@ -446,6 +474,7 @@ main(void)
     must(et_device_open(cx, "ref", 0, 1, &dev));
     forwards();
     flops();
+    side_by_side();
     et_device_close(&dev);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/modules/leaves.h"
 #include "etude/nn.h"
 
 const struct et_module_class *const et_module_classes[] = {
@@ -255,25 +256,44 @@ et_module_freeze_stats(struct et_ctx *cx, struct et_module *root, bool frozen)
     return ET_OK;
 }
 
+/* Tensors for the leaves that have none: buffers side by side, parameters each by
+ * itself. What OUT has already is of others, and stays. */
+static et_status
+allocate(struct et_ctx *cx, struct et_device *dev, const struct et_leaves *l,
+         struct et_tensor **out)
+{
+    for (int i = 0; i < l->n; i++) {
+        const struct et_desc *d = &l->v[i].param->desc;
+        if (!out[i] && l->v[i].param->kind == ET_PARAM)
+            ET_TRY(et_tensor_new(cx, dev, ET_F32, d->ndim, d->shape,
+                                 d->ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR,
+                                 l->v[i].name, &out[i]));
+    }
+    return eti_leaves_allocate(cx, dev, l, NULL, out);
+}
+
 et_status
 et_module_bind(struct et_ctx *cx, struct et_module *root, struct et_device *dev,
                unsigned kinds, uint32_t seed)
 {
     struct et_leaves l;
+    void *block;
     ET_TRY(et_module_leaves(cx, root, kinds, &l));
-    et_status status = ET_OK;
-    for (int i = 0; i < l.n && status == ET_OK; i++) {
-        struct et_param *p = l.v[i].param;
-        struct et_tensor *t = NULL;
-        if (p->tensor)
+    et_status status =
+        et_alloc(cx, ((size_t)l.n + 1) * sizeof(struct et_tensor *), &block);
+    struct et_tensor **t = status == ET_OK ? block : NULL;
+    for (int i = 0; t && i < l.n; i++)
+        t[i] = l.v[i].param->tensor;
+    if (t)
+        status = allocate(cx, dev, &l, t);
+    for (int i = 0; t && i < l.n; i++) {
+        if (t[i] == l.v[i].param->tensor)
             continue;
-        status = et_tensor_new(cx, dev, ET_F32, p->desc.ndim, p->desc.shape,
-                               p->desc.ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR,
-                               l.v[i].name, &t);
         if (status == ET_OK)
-            status = et_param_bind(cx, p, l.v[i].name, seed, &t);
-        et_tensor_free(&t);
+            status = et_param_bind(cx, l.v[i].param, l.v[i].name, seed, &t[i]);
+        et_tensor_free(&t[i]);
     }
+    et_free(cx, t);
     et_leaves_release(&l);
     return status;
 }

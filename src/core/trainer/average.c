@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/graph/graph_impl.h"
+#include "core/modules/leaves.h"
 #include "core/trainer/average.h"
 #include "etude/ctx.h"
 #include "etude/functional.h"
@@ -76,19 +77,26 @@ take_over(struct eti_average *a, const struct eti_average_pair *p)
     return NULL;
 }
 
+/* The pairs of N buffers, with averages that A has already or that are new and become
+ * what the buffers are. */
 static et_status
-make_pair(struct eti_average *a, const struct et_state *s, const struct et_leaf *buffer,
-          struct eti_average_pair *p)
+fill_pairs(struct eti_average *a, const struct et_state *s,
+           const struct et_leaves *buffers, struct eti_average_pair *pair,
+           struct et_tensor **shadow)
 {
-    p->live = buffer->param->tensor;
-    snprintf(p->name, sizeof p->name, "%s", buffer->name);
-    if ((p->shadow = take_over(a, p)))
-        return ET_OK;
-    const struct et_desc *d = &p->live->desc;
-    enum et_format format = d->ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR;
-    ET_TRY(et_tensor_new(s->cx, s->dev, d->dtype, d->ndim, d->shape, format, "average",
-                         &p->shadow));
-    return copy_tensor(s->cx, p->shadow, p->live);
+    for (int i = 0; i < buffers->n; i++) {
+        pair[i].live = buffers->v[i].param->tensor;
+        snprintf(pair[i].name, sizeof pair[i].name, "%s", buffers->v[i].name);
+        shadow[i] = pair[i].shadow = take_over(a, &pair[i]);
+    }
+    et_status status = eti_leaves_allocate(s->cx, s->dev, buffers, "average", shadow);
+    for (int i = 0; i < buffers->n; i++) {
+        bool taken = pair[i].shadow != NULL;
+        pair[i].shadow = shadow[i];
+        if (status == ET_OK && !taken)
+            status = copy_tensor(s->cx, shadow[i], pair[i].live);
+    }
+    return status;
 }
 
 /* Pairs for the buffers that the model has now. */
@@ -98,18 +106,21 @@ make_pairs(struct eti_average *a, const struct et_state *s)
     struct et_leaves buffers;
     struct eti_average_pair *pair = NULL;
     void *block;
-    int n = 0;
     ET_TRY(et_module_leaves(s->cx, s->model->root, ET_BUFFER, &buffers));
-    et_status status = et_alloc(s->cx, ((size_t)buffers.n + 1) * sizeof *pair, &block);
-    if (status == ET_OK)
+    int n = buffers.n;
+    et_status status = et_alloc(s->cx, ((size_t)n + 1) * sizeof *pair, &block);
+    if (status == ET_OK) {
         pair = block;
-    while (n < buffers.n && status == ET_OK) {
-        status = make_pair(a, s, &buffers.v[n], &pair[n]);
-        n++; /* released with the others, also where it failed */
+        status = et_alloc(s->cx, ((size_t)n + 1) * sizeof(struct et_tensor *), &block);
+    }
+    if (status == ET_OK) {
+        status = fill_pairs(a, s, &buffers, pair, block);
+        et_free(s->cx, block);
     }
     et_leaves_release(&buffers);
     struct eti_average_pair *old = status == ET_OK ? a->pair : pair;
-    release_pairs(s->cx, old, status == ET_OK ? a->n : n);
+    if (old)
+        release_pairs(s->cx, old, status == ET_OK ? a->n : n);
     ET_TRY(status);
     a->pair = pair;
     a->n = n;

@@ -9,39 +9,15 @@
 #include "config.h"
 
 #include "core/graph/tensor.h"
+#include "core/modules/leaves.h"
 #include "core/trainer/part.h"
-
-enum { PLACE = 256 }; /* each copy begins at a multiple of so many bytes */
 
 /* The model's buffers, and a copy of them from before the batch under way. */
 struct stats {
     struct et_leaves leaves;
-    struct et_storage *kept; /* NULL: the model has none */
-    struct et_tensor **copy; /* [leaves.n], in kept */
+    struct et_tensor **copy; /* [leaves.n], in one storage; NULL: there are none */
     bool is_kept;            /* the copy is of before the batch under way */
 };
-
-static size_t
-room_of(const struct et_leaf *leaf)
-{
-    size_t bytes = et_desc_bytes(&leaf->param->tensor->desc);
-    return (bytes + PLACE - 1) / PLACE * PLACE;
-}
-
-/* The copy of each buffer, as a leaf. */
-static et_status
-make_copies(struct et_ctx *cx, struct stats *own)
-{
-    size_t at = 0;
-    for (int i = 0; i < own->leaves.n; i++) {
-        const struct et_leaf *leaf = &own->leaves.v[i];
-        const struct et_desc *desc = &leaf->param->tensor->desc;
-        ET_TRY(et_tensor_view(cx, own->kept, (int64_t)(at / et_dtype_size(desc->dtype)),
-                              desc, "kept statistics", &own->copy[i]));
-        at += room_of(leaf);
-    }
-    return ET_OK;
-}
 
 /* Are these the buffers that have copies already? */
 static bool
@@ -61,7 +37,6 @@ release(struct eti_part *p)
         et_tensor_free(&own->copy[i]);
     et_free(p->s->cx, own->copy);
     et_leaves_release(&own->leaves);
-    et_storage_unref(own->kept);
     *own = (struct stats){0};
 }
 
@@ -71,7 +46,6 @@ bind(struct eti_part *p)
     struct stats *own = p->own;
     struct et_state *s = p->s;
     struct et_leaves leaves;
-    size_t bytes = 0;
     ET_TRY(et_module_leaves(s->cx, s->model->root, ET_BUFFER, &leaves));
     if (is_same(&own->leaves, &leaves)) {
         et_leaves_release(&leaves);
@@ -80,21 +54,38 @@ bind(struct eti_part *p)
     release(p);
     own->leaves = leaves;
     s->surgeries++;
-    for (int i = 0; i < own->leaves.n; i++)
-        bytes += room_of(&own->leaves.v[i]);
-    if (!bytes)
+    if (!leaves.n)
         return ET_OK;
     void *block;
     ET_TRY(et_alloc(s->cx, (size_t)own->leaves.n * sizeof *own->copy, &block));
     own->copy = block;
-    ET_TRY(et_storage_new(s->cx, s->dev, bytes, &own->kept));
-    return make_copies(s->cx, own);
+    return eti_leaves_allocate(s->cx, s->dev, &leaves, "kept statistics", own->copy);
+}
+
+/* Do the buffers lie in their storage as the copies do in theirs? So they do until a
+ * method brings some of its own. */
+static bool
+is_mirrored(const struct stats *own)
+{
+    const struct et_storage *storage = own->leaves.v[0].param->tensor->storage;
+    bool mirrored = storage->bytes == own->copy[0]->storage->bytes;
+    for (int i = 0; mirrored && i < own->leaves.n; i++) {
+        const struct et_tensor *buffer = own->leaves.v[i].param->tensor;
+        mirrored = buffer->storage == storage && buffer->offset == own->copy[i]->offset;
+    }
+    return mirrored;
 }
 
 static et_status
 copy_all(struct eti_part *p, bool back)
 {
     const struct stats *own = p->own;
+    if (own->leaves.n > 0 && is_mirrored(own)) {
+        const struct et_storage *data = own->leaves.v[0].param->tensor->storage;
+        const struct et_storage *copy = own->copy[0]->storage;
+        return eti_device_copy(p->s->dev, back ? data->data : copy->data,
+                               back ? copy->data : data->data, data->bytes);
+    }
     for (int i = 0; i < own->leaves.n; i++) {
         const struct et_tensor *buffer = own->leaves.v[i].param->tensor;
         void *data = et_tensor_data(buffer), *copy = et_tensor_data(own->copy[i]);
