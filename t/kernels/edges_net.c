@@ -35,6 +35,14 @@ build_conv(struct bench *b, struct edge *e, const int64_t *n)
 FORM(conv, .sizes = "CKW", .usual = {3, 5, 6},
      .tiles = {TILES(VECTORS), TILES(VECTORS), TILES(ETK_LANES_V4)});
 
+/* So many pixels and channels that the convolution may be computed in tiles. */
+const struct edge_form edge_conv_tiles = {
+    .sizes = "CKW",
+    .usual = {ETK_LANES_V4, ETK_LANES_V4, ETK_WINOGRAD_MIN},
+    .tiles = {NULL, NULL, TILES(ETK_WINOGRAD_MIN, ETK_WINOGRAD_MOST)},
+    .build = build_conv,
+};
+
 static void
 build_conv_follow(struct bench *b, struct edge *e, const int64_t *n)
 {

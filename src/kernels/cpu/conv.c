@@ -5,7 +5,8 @@
  * Activations stay channels-last; anything else falls off a cliff of 4x to 4000x
  * (ENGINE.md section 1). Weights are kept [K,C/g,R,S] channels-last by the engine and
  * brought into the layout oneDNN asks for inside run: 0.7 ms of a ResNet-20 step.
- * A transposed convolution is the gradient with respect to the input, plus its bias. */
+ * A transposed convolution is the gradient with respect to the input, plus its bias.
+ * Forward, 3 x 3 filters in steps of one pixel are left to loops_winograd.c. */
 #include "kernels/cpu/onednn.h"
 
 #include <string.h>
@@ -148,6 +149,9 @@ prepare_forward(struct et_device_handle *d, const struct et_call *call,
 {
     const struct et_desc *x = &call->in[0], *w = &call->in[1], *y = &call->out[0];
     struct etk_arg after[4] = {{0, 0}};
+    et_status own = d->loops->winograd(d, call, out, ws, why, why_size);
+    if (own != ET_ENOTSUP)
+        return own;
     struct conv c;
     ET_TRY(conv_init(d, &c, attr, x, w, y, why, why_size));
     struct etk_program *p = begin(d, &c, attr->groups);

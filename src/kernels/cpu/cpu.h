@@ -47,7 +47,8 @@ struct etk_loops {
     void (*copy)(const struct etk_copy *, void *to, const void *from);
     /* y[i,c] += bias[c], for ROWS dense rows of C. */
     void (*bias)(float *y, const float *bias, int64_t rows, int64_t c);
-    etk_prepare_fn *depthwise_weights; /* ENOTSUP: not its kind of convolution */
+    /* ENOTSUP: not their kind of convolution. */
+    etk_prepare_fn *depthwise_weights, *winograd;
 };
 
 const struct etk_loops *etk_loops_base(void);

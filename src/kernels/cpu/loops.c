@@ -17,6 +17,7 @@ static const struct etk_loops loops = {
     .copy = ETK_NAME(etk_copy_run),
     .bias = ETK_NAME(etk_add_bias),
     .depthwise_weights = ETK_NAME(etk_prepare_depthwise_weights),
+    .winograd = ETK_NAME(etk_prepare_winograd),
 };
 
 const struct etk_loops *

@@ -18,7 +18,7 @@
 #include "kernels/cpu/loops.def"
 #undef ETK_LOOP
 
-etk_prepare_fn ETK_NAME(etk_prepare_depthwise_weights);
+etk_prepare_fn ETK_NAME(etk_prepare_depthwise_weights), ETK_NAME(etk_prepare_winograd);
 void ETK_NAME(etk_add_bias)(float *y, const float *bias, int64_t rows, int64_t c);
 void ETK_NAME(etk_copy_run)(const struct etk_copy *, void *to, const void *from);
 

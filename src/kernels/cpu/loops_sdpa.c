@@ -16,18 +16,12 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/loops.h"
 #include "kernels/cpu/loops_math.h"
-#include "kernels/cpu/tiles.h"
+#include "kernels/cpu/loops_product.h"
 
 #if defined __AVX512F__
-#define LANES    ETK_LANES_V4
 #define MAX_VECS 4
-#elif defined __AVX2__
-#define LANES    ETK_LANES_V3
-#define MAX_VECS 2
 #else
-#define LANES    ETK_LANES_BASE
 #define MAX_VECS 2
 #endif
 #define TILE    ETK_SDPA_QUERIES
@@ -35,42 +29,9 @@
 #define M_ROWS  ETK_SDPA_ROWS
 #define M_ROWS2 ETK_SDPA_ROWS_2
 
-typedef float vec __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int32_t shuffle __attribute__((vector_size(4 * LANES)));
 
-/* ---- C (+)= A B; A has any strides, N is whole vectors ---- */
-
-struct product {
-    float *c;
-    const float *a, *b;
-    int64_t c_row, a_row, a_column, b_row; /* strides */
-    int64_t m, n, k;
-    bool add;
-};
-
-INLINE void
-product_tile(const struct product *g, float *c, const float *a, const float *b,
-             int64_t k, bool add, const int rows, const int vecs)
-{
-    vec sum[M_ROWS][MAX_VECS];
-#pragma GCC unroll 8
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < vecs; j++)
-            sum[i][j] = add ? *(vec *)(c + i * g->c_row + j * LANES) : (vec){0};
-    for (int64_t l = 0; l < k; l++, a += g->a_column, b += g->b_row) {
-#pragma GCC unroll 8
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-            for (int j = 0; j < vecs; j++)
-                sum[i][j] += a[i * g->a_row] * *(const vec *)(b + j * LANES);
-    }
-#pragma GCC unroll 8
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int j = 0; j < vecs; j++)
-            *(vec *)(c + i * g->c_row + j * LANES) = sum[i][j];
-}
+/* ---- products: N is whole vectors ---- */
 
 /* All rows of VECS vectors of columns from N on; ROWS at a time. */
 INLINE void

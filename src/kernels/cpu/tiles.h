@@ -6,8 +6,8 @@
 #ifndef ETUDE_KERNELS_CPU_TILES_H
 #define ETUDE_KERNELS_CPU_TILES_H
 
-/* What vectors of 16, 32 and 64 bytes hold: loops_sdpa.c is compiled with one of them,
- * and the compiler makes vectors of plain loops. */
+/* What vectors of 16, 32 and 64 bytes hold: loops_product.h is compiled with one of
+ * them, and the compiler makes vectors of plain loops. */
 #define ETK_LANES_BASE 4
 #define ETK_LANES_V3   8
 #define ETK_LANES_V4   16
@@ -54,6 +54,16 @@
 /* loops_segment.c: lanes, and elements of a part */
 #define ETK_SEGMENT_LANES 64
 #define ETK_SEGMENT_PART  2048
+
+/* loops_winograd.c: tiles whose sums are in registers together, with vectors of 32
+ * bytes and of 64; the bytes that a block of tiles may take, and the least and the most
+ * tiles that it is to have; and from how many tiles on oneDNN is not asked */
+#define ETK_WINOGRAD_ROWS    6
+#define ETK_WINOGRAD_ROWS_V4 12
+#define ETK_WINOGRAD_BYTES   (128 << 10)
+#define ETK_WINOGRAD_LEAST   24
+#define ETK_WINOGRAD_MOST    96
+#define ETK_WINOGRAD_MIN     64
 
 /* matmul.c: from so many rows on the right operand is packed first, and from so many
  * terms on a product may be computed the other way round */
