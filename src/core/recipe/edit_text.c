@@ -90,12 +90,14 @@ flow_end(const struct eti_editor *e, const struct et_value *entry)
     return is_empty && colon < e->n && e->text[colon] == ':' ? colon + 1 : end;
 }
 
-/* The line after an entry in block style. */
+/* The line after an entry in block style. A text of several lines ends where what
+ * follows it begins, behind the blanks of that line. */
 static size_t
 block_end(const struct eti_editor *e, const struct et_value *entry)
 {
-    size_t end = end_of(e, entry);
-    return is_line_start(e, end) && end > start_of(entry) ? end : next_line(e, end);
+    size_t end = end_of(e, entry), line = line_of(e, end);
+    bool is_before = line > start_of(entry) && skip_blanks(e, line) >= end;
+    return is_before ? line : next_line(e, end);
 }
 
 /* The start of the line on which an entry in block style begins; *IS_ALONE: nothing but
@@ -371,7 +373,8 @@ eti_edit_insert(struct eti_editor *e, const struct eti_spot *s)
     const struct et_value *v = s->parent;
     bool is_written = v->type != ET_VALUE_NULL || v->end > v->start;
     bool is_open = v->type == ET_VALUE_MAP || v->type == ET_VALUE_LIST;
-    int index = eti_edit_index(e, v->n);
+    /* the index is a place beside the path's end: what is made above it comes last */
+    int index = strchr(s->rest, '.') ? v->n : eti_edit_index(e, v->n);
     if (is_open && eti_edit_is_flow(e, v))
         insert_flow(e, s, index);
     else if (is_open || v == e->root)
