@@ -392,6 +392,85 @@ test_merges(void)
     rmdir(folder);
 }
 
+/* ---- what is refused beside what is accepted ---- */
+
+/* A test: LEAST with LINES is refused with a text that has PART, or accepted ("-"). */
+static void
+says(const char *lines, const char *part, const char *what)
+{
+    char text[1024];
+    snprintf(text, sizeof text, LEAST "%s\n", lines);
+    parse(text);
+    bool fits = strcmp(part, "-") == 0 ? errors.total == 0 && recipe != NULL
+                                       : !recipe && strstr(fault(), part) != NULL;
+    if (!ok(fits, "%s", what))
+        diag("%s: %s", lines, fault());
+}
+
+static void
+test_pairs(void)
+{
+    static const struct {
+        const char *lines, *part, *what;
+    } rows[] = {
+        {"microbatch_size: 4", "-", "microbatches have a size"},
+        {"grad_accum: 1", "-", "or a number, such as one"},
+        {"microbatch_size: 4\ngrad_accum: 1", "microbatch_size 4 excludes grad_accum 1",
+         "and not both"},
+        {"target: accuracy>=.7", "-", "a target is at least a number"},
+        {"target: accuracy>1", "-", "or above it"},
+        {"target: loss<=1e-3", "-", "or at most"},
+        {"target: loss<.5", "-", "or below"},
+        {"target: '>=.7'", "expected a metric and its goal", "a target has a metric"},
+        {"target: accuracy>=", "expected a metric and its goal", "and a number"},
+        {"target: accuracy>=.7x", "expected a metric and its goal", "and no more"},
+        {"target: accuracy=.7", "expected a metric and its goal", "and < or >"},
+        {"target: accuracy", "expected a metric and its goal", "which it needs"},
+        {"timeout: .5m", "-", "half a minute is a duration"},
+        {"timeout: 1h30m", "-", "so are an hour and a half"},
+        {"timeout: 30m1h", "expected", "but not the smaller unit first"},
+        {"timeout: 1h1h", "expected", "or one unit twice"},
+        {"timeout: m", "expected", "or a unit alone"},
+        {"timeout: 90", "write 90s", "or a number alone"},
+        {"eval_data: {name: fashion_mnist, lable: x}", "did you mean 'label'",
+         "a key that evaluation adds to a dataset's is suggested too"},
+        {"callbacks: [{lr_monitor: {}, speed_monitor: {}}]", "key 'name' is missing",
+         "an item of a list is one component"},
+        {"callbacks: [{lr_monitor: {}}, {speed_monitor: {}}]", "-",
+         "of which there may be several"},
+        {"seed: 4294967295", "-", "a seed may be the largest of 32 bits"},
+        {"seed: 4294967296", "4294967295", "and no larger"},
+        {"seed: -1", ">= 0", "nor below 0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        says(rows[i].lines, rows[i].part, rows[i].what);
+    parse(LEAST "timeout: .5m\ngrace: 0.25m\n");
+    ok(recipe && recipe->timeout == 30 && recipe->grace == 15,
+       "durations that begin with a point are fractions");
+}
+
+/* What variables hold counts against the size that a recipe may have, once. */
+static void
+test_large_variables(void)
+{
+    enum { KIB = 1024 };
+    static char value[200 * KIB];
+    memcpy(value, "DATA=", 5);
+    memset(value + 5, 'x', sizeof value - 6);
+    const char *const given[] = {value, NULL};
+    parse_with(LEAST "tags: [\"a}${env:DATA}\"]\n", NULL, 0, given);
+    ok(recipe && strncmp(recipe->tags.v[0], "a}xxx", 5) == 0,
+       "a brace before a variable is text, and 200 KiB of a variable are taken");
+    parse_with(LEAST "tags: [\"${env:DATA}\", \"${env:DATA}\", \"${env:DATA}\"]\n",
+               NULL, 0, given);
+    ok(!recipe && strstr(fault(), "it has more than 256 KiB") != NULL,
+       "600 KiB are not");
+    int said = 0;
+    for (int i = 0; i < errors.n; i++)
+        said += strstr(errors.v[i].message, "more than 256 KiB") != NULL;
+    is_int(said, 1, "which is said once");
+}
+
 int
 main(void)
 {
@@ -404,6 +483,8 @@ main(void)
     test_components();
     test_round_trips();
     test_merges();
+    test_pairs();
+    test_large_variables();
     end_reading();
     return done();
 }

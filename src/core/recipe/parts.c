@@ -131,7 +131,7 @@ static const char *
 name_of_nameless(const struct eti_fill *fill, const struct et_option *row)
 {
     const struct et_registry *r = fill->registry ? fill->registry : et_registry_core();
-    if (row->def)
+    if (row->def && row->def[0] != '[') /* a list is no item's name */
         return row->def;
     const struct et_component *only = component_at(r, row->kind, 0);
     return only && !component_at(r, row->kind, 1) ? only->name : NULL;
