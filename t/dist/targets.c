@@ -14,6 +14,9 @@
 
 static char folder[600];
 
+/* The longest name of a run has three letters more. */
+#define N60 "abcdefghijklmnopqrstuvwxyz-abcdefghijklmnopqrstuvwxyz-012345"
+
 static void
 test_targets(struct et_ctx *cx)
 {
@@ -44,6 +47,12 @@ test_targets(struct et_ctx *cx)
         {"tcp://10.0.0.1:7018x", true, NULL, NULL, NULL, ETD_E_ADDRESS},
         {"tcp://10.0.0.1", true, NULL, NULL, NULL, ETD_E_ADDRESS},
         {"tcp:///x", true, NULL, NULL, NULL, ETD_E_ADDRESS},
+        {N60 "123@lab", true, "tcp://10.0.0.1:7018", N60 "123", "lab", 0},
+        {N60 "1234@lab", true, NULL, NULL, NULL, 0},
+        {"tcp://10.0.0.1:7018/" N60 "123", true, "tcp://10.0.0.1:7018", N60 "123",
+         "lab", 0},
+        {"tcp://10.0.0.1:7018/" N60 "1234", true, NULL, NULL, NULL, 0},
+        {"a/b@lab", true, NULL, NULL, NULL, 0},
     };
     static struct etd_target t;
     bool is;

@@ -76,8 +76,10 @@ etd_target_parse(struct et_ctx *cx, const char *text, const char *folder,
         if (w)
             memcpy(out->address, w->address, sizeof out->address);
         if (w && at && at > text) {
-            snprintf(out->run, sizeof out->run, "%.*s", (int)(at - text), text);
-            status = et_run_name_check(cx, out->run);
+            snprintf(path, sizeof path, "%.*s", (int)(at - text), text);
+            status = et_run_name_check(cx, path);
+            if (status == ET_OK)
+                memcpy(out->run, path, strlen(path) + 1);
         }
     }
     if (status == ET_OK && *is)
