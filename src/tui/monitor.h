@@ -144,6 +144,8 @@ const char *tui_main_evaluator(const struct etd_model *m);
 
 /* Which series the charts show while nobody has chosen. */
 void tui_charts_default(struct tui_monitor *m, const struct etd_model *model);
+/* The series of the run's loss, whatever charts show; NULL: it has none. */
+const struct etd_series *tui_loss_of(const struct etd_model *model);
 /* How many charts have something to show, or will have: those after them need no
  * room. */
 int tui_charts_shown(const struct tui_monitor *m);

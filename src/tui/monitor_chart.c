@@ -86,6 +86,15 @@ tui_charts_shown(const struct tui_monitor *m)
     return n;
 }
 
+const struct etd_series *
+tui_loss_of(const struct etd_model *model)
+{
+    const struct etd_series *s = NULL;
+    for (int k = 0; k < 4 && defaults[0].names[k] && !s; k++)
+        s = find_like(model, defaults[0].names[k]);
+    return s;
+}
+
 void
 tui_charts_default(struct tui_monitor *m, const struct etd_model *model)
 {

@@ -193,7 +193,7 @@ put_result(const struct tui_view *v, const struct tui_pane *p, int *y)
 static void
 put_loss(const struct tui_view *v, const struct tui_pane *p, int *y)
 {
-    const struct etd_series *s = etd_model_series(v->model, v->m->chart[0].name[0]);
+    const struct etd_series *s = tui_loss_of(v->model);
     char value[64], note[160] = "", a[TUI_NUMBER], b[TUI_NUMBER];
     if (!s)
         return;
@@ -478,7 +478,7 @@ copy_report(const struct tui_view *v)
 {
     char text[TUI_COPY_MAX], line[PATH_MAX], a[TUI_NUMBER];
     const json_t *best = json_object_get(v->m->ending, "best");
-    const struct etd_series *s = etd_model_series(v->model, v->m->chart[0].name[0]);
+    const struct etd_series *s = tui_loss_of(v->model);
     size_t i, n = (size_t)snprintf(text, sizeof text, "%s: %s",
                                    text_of(v->facts, "name"), tui_run_state(v));
     json_t *way;

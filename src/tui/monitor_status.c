@@ -340,7 +340,7 @@ static void
 put_loss(const struct tui_view *v, const struct tui_pane *p, int x, bool wide)
 {
     char label[ET_METRIC_NAME], value[TUI_NUMBER];
-    const struct etd_series *s = etd_model_series(v->model, v->m->chart[0].name[0]);
+    const struct etd_series *s = tui_loss_of(v->model);
     if (s)
         put_pair(p, x, wide ? tui_metric_label(s->name, label) : "loss",
                  tui_value(s->last, value), TUI_STRONG, wide);

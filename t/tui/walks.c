@@ -378,8 +378,8 @@ int
 main(int argc, char **argv)
 {
     static const char *const walks[] = {
-        "runs",  "compare", "compose", "compose-small", "faults",
-        "begin", "logs",    "keys",    "mouse",         "ends",
+        "runs",    "compare",      "compose", "compose-small", "faults", "begin",
+        "monitor", "monitor-text", "logs",    "keys",          "mouse",  "ends",
     };
     char folder[] = "/tmp/etude-walks.XXXXXX", path[LINE];
     struct et_alloc_stats stats;
