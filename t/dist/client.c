@@ -566,6 +566,78 @@ test_points(void)
     }
 }
 
+/* ---- pieces of files ---- */
+
+/* A FILE whose keys are as said; without data where that is NULL. */
+static void
+hear_file(struct etd_client *c, const char *file, int64_t rank, int64_t at,
+          int64_t size, const char *data, bool missing)
+{
+    struct etd_out o = say(ETD_FILE, 0, 5 + (data != NULL));
+    etd_put_text(&o, "file", file);
+    etd_put_int(&o, "rank", rank);
+    etd_put_int(&o, "at", at);
+    etd_put_int(&o, "size", size);
+    etd_put_bool(&o, "missing", missing);
+    if (data)
+        etd_put_bin(&o, "data", data, strlen(data));
+    hear(c, &o);
+}
+
+static void
+test_files(void)
+{
+    static const struct {
+        const char *what, *file;
+        int64_t rank, at, size;
+        const char *data;
+    } wrong[] = {
+        {"of no file", "none", 0, 0, 1, "x"},
+        {"of rank -1", "log", -1, 0, 1, "x"},
+        {"of rank 2^31 - 1", "log", INT32_MAX, 0, 1, "x"},
+        {"from byte -1", "log", 0, -1, 1, "x"},
+        {"from byte 2^63 - 2^32 + 1", "log", 0, INT64_MAX - UINT32_MAX + 1, 1, "x"},
+        {"of a file of -1 bytes", "log", 0, 0, -1, "x"},
+        {"without data", "log", 0, 0, 1, NULL},
+    };
+    struct etd_client *c = join();
+    struct etd_piece p;
+    ok(etd_client_file(c, ETD_PIECE_LOG, 0, 0) == ET_ECANCELED &&
+           strstr(et_error_get(h.cx)->message, "an earlier version") != NULL,
+       "who has not said that it sends files is not asked for them");
+    et_error_clear(h.cx);
+    c->s.has_files = true;
+    is_int(etd_client_file(c, ETD_PIECE_LOG, 3, 7), ET_OK, "who has said so is");
+    ok(!etd_client_piece(c, &p), "before an answer there is no piece");
+    hear_file(c, "log", 3, 7, 99, "abc", false);
+    ok(etd_client_piece(c, &p), "an answer is a piece:");
+    ok(p.file == ETD_PIECE_LOG && p.rank == 3, "of that file of that rank,");
+    ok(p.at == 7 && p.size == 99 && !p.is_missing, "from that byte on, of so many");
+    ok(p.n == 3 && memcmp(p.bytes, "abc", 3) == 0, "with its bytes");
+    ok(!etd_client_piece(c, &p), "it is told once");
+    hear_file(c, "resolved", 0, 0, 0, "", true);
+    ok(etd_client_piece(c, &p) && p.is_missing && p.n == 0 &&
+           p.file == ETD_PIECE_RESOLVED,
+       "a file that is missing is told as such");
+    hear_file(c, "log", INT32_MAX - 1, INT64_MAX - UINT32_MAX, 1, "x", false);
+    ok(etd_client_piece(c, &p) && p.rank == INT32_MAX - 1,
+       "the largest rank and the last byte are taken");
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        hear_file(c, wrong[i].file, wrong[i].rank, wrong[i].at, wrong[i].size,
+                  wrong[i].data, false);
+        ok(!etd_client_piece(c, &p), "a piece %s is not taken", wrong[i].what);
+    }
+    hear_file(c, "log", 0, 0, 3, "old", false);
+    is_int(etd_client_file(c, ETD_PIECE_LOG, 0, 3), ET_OK, "another is asked for");
+    ok(!etd_client_piece(c, &p), "and nobody takes the last one for its answer");
+    etd_client_disconnect(c, "SILENT", "");
+    ok(etd_client_file(c, ETD_PIECE_LOG, 0, 0) == ET_ECANCELED &&
+           strstr(et_error_get(h.cx)->message, "does not answer") != NULL,
+       "without a line nothing is asked for");
+    et_error_clear(h.cx);
+    etd_client_close(&c);
+}
+
 /* ---- 5.10 versions ---- */
 
 static void
@@ -602,6 +674,7 @@ static const struct talk_limit limits[] = {
     {"5.5", "WELCOME", test_first_word},
     {"5.9", "64 answers that wait", test_most_answers},
     {"5.9", "points of history", test_points},
+    {"5.9", "pieces of files", test_files},
     {"5.10", "later versions", test_versions},
 };
 

@@ -155,8 +155,18 @@ test_log(struct et_ctx *cx)
         done = done && (s->bin[i].bin * etd_preview_model(g)->width <= AGAIN ||
                         s->bin[i].max < 100);
     ok(done, "what was done again is shown as it was done last");
-    ok(isfinite(etd_preview_model(g)->axis[s->bin[s->n_bins / 2].bin].t),
-       "and bins know when they were");
+    const struct etd_model *m = etd_preview_model(g);
+    int64_t axis = s->bin[s->n_bins / 2].bin, ba = axis * m->width, off = 0;
+    ok(isfinite(m->axis[axis].t), "and bins know when they were");
+    for (int i = 0; i < s->n_bins; i++) {
+        axis = s->bin[i].bin;
+        ba = axis * m->width;
+        off += m->axis[axis].ep < ba / EPOCH ||
+               m->axis[axis].ep > (ba + m->width) / EPOCH ||
+               m->axis[axis].sp < ba * BATCH ||
+               m->axis[axis].sp > (ba + m->width) * BATCH;
+    }
+    is_int(off, 0, "in which epoch, and behind how many samples");
     etd_preview_close(&g);
     etd_follow_close(&f);
 }
