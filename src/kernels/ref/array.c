@@ -4,25 +4,12 @@
 #include <math.h>
 #include <string.h>
 
-/* The 16-bit formats: a sign, exponent bits, MANTISSA bits. */
+/* The 16-bit formats: a sign, exponent bits, MANTISSA bits. (Reading them: array.h.) */
 struct small_float {
     int mantissa, bias;
 };
 static const struct small_float bf16 = {.mantissa = 7, .bias = 127};
 static const struct small_float f16 = {.mantissa = 10, .bias = 15};
-
-static double
-decode(const struct small_float *f, uint16_t bits)
-{
-    int top = 0x7fff >> f->mantissa; /* exponent of infinity and NaN */
-    int exponent = (bits & 0x7fff) >> f->mantissa;
-    int fraction = bits & ((1 << f->mantissa) - 1);
-    double v = exponent == top ? fraction ? NAN : INFINITY
-               : exponent      ? ldexp((1 << f->mantissa) + fraction,
-                                       exponent - f->bias - f->mantissa)
-                               : ldexp(fraction, 1 - f->bias - f->mantissa);
-    return bits & 0x8000 ? -v : v;
-}
 
 /* Rounds to nearest, ties to even, in one step from double. */
 static uint16_t
@@ -47,15 +34,6 @@ encode(const struct small_float *f, double v)
 }
 
 static double
-from_bf16(uint16_t bits)
-{
-    uint32_t whole = (uint32_t)bits << 16;
-    float v;
-    memcpy(&v, &whole, sizeof v);
-    return (double)v;
-}
-
-static double
 saturate(double v, double low, double high)
 {
     return isnan(v) ? 0 : fmin(fmax(trunc(v), low), high);
@@ -65,30 +43,6 @@ static void *
 element(const struct etk_array *a, int64_t offset)
 {
     return a->p + offset * (int64_t)et_dtype_size(a->d.dtype);
-}
-
-double
-etk_get(const struct etk_array *a, int64_t offset)
-{
-    const void *p = element(a, offset);
-    switch (a->d.dtype) {
-    case ET_F32:
-        return *(const float *)p;
-    case ET_F64:
-        return *(const double *)p;
-    case ET_BF16: /* the upper half of an f32: networks spend their time here */
-        return from_bf16(*(const uint16_t *)p);
-    case ET_F16:
-        return decode(&f16, *(const uint16_t *)p);
-    case ET_I32:
-        return *(const int32_t *)p;
-    case ET_I64:
-        return (double)*(const int64_t *)p;
-    case ET_U8:
-        return *(const uint8_t *)p;
-    default:
-        return NAN;
-    }
 }
 
 double
@@ -185,43 +139,6 @@ etk_set_nothing(const struct etk_array *a, int64_t offset)
     etk_set(a, offset, NAN); /* which an integer array takes as 0 */
 }
 
-struct etk_pos
-etk_begin(const struct et_desc *d)
-{
-    return (struct etk_pos){.end = et_desc_count(d) == 0};
-}
-
-void
-etk_next(const struct et_desc *d, struct etk_pos *i)
-{
-    i->n++;
-    for (int axis = d->ndim - 1; axis >= 0; axis--) {
-        if (++i->ix[axis] < d->shape[axis])
-            return;
-        i->ix[axis] = 0;
-    }
-    i->end = true;
-}
-
-int64_t
-etk_offset(const struct et_desc *d, const int64_t *ix)
-{
-    int64_t offset = 0;
-    for (int i = 0; i < d->ndim; i++)
-        offset += ix[i] * d->stride[i];
-    return offset;
-}
-
-int64_t
-etk_offset_broadcast(const struct et_desc *d, int ndim, const int64_t *ix)
-{
-    int64_t offset = 0;
-    for (int i = 0; i < d->ndim; i++)
-        if (d->shape[i] != 1)
-            offset += ix[i + ndim - d->ndim] * d->stride[i];
-    return offset;
-}
-
 int64_t
 etk_offset_linear(const struct et_desc *d, int64_t n)
 {
@@ -231,12 +148,6 @@ etk_offset_linear(const struct et_desc *d, int64_t n)
         n /= d->shape[i];
     }
     return offset;
-}
-
-int64_t
-etk_offset4(const struct et_desc *d, int64_t n, int64_t c, int64_t h, int64_t w)
-{
-    return etk_offset(d, (int64_t[]){n, c, h, w});
 }
 
 struct et_desc

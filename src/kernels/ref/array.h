@@ -2,9 +2,11 @@
 #ifndef ETK_REF_ARRAY_H
 #define ETK_REF_ARRAY_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "etude/device.h"
 
@@ -22,9 +24,60 @@ struct etk_ref {
     double *acc[4]; /* per output, where the op sums by scattering: zeros; see flush */
 };
 
+/* What the loops do for every element is inline, here and below: this device takes most
+ * of the time of the tests, and that was most of its own. */
+
+/* bf16 is the upper half of an f32. */
+static inline double
+etk_from_bf16(uint16_t bits)
+{
+    uint32_t whole = (uint32_t)bits << 16;
+    float v;
+    memcpy(&v, &whole, sizeof v);
+    return (double)v;
+}
+
+/* f16 has a sign, 5 bits of exponent (its bias is 15, a double's 1023) and 10 of
+ * fraction (a double has 52). */
+static inline double
+etk_from_f16(uint16_t bits)
+{
+    unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
+    uint64_t whole = (uint64_t)(exponent + 1023 - 15) << 52 | (uint64_t)fraction << 42;
+    double v;
+    memcpy(&v, &whole, sizeof v);
+    if (exponent == 0) /* counts units of the smallest */
+        v = fraction * 0x1p-24;
+    else if (exponent == 31)
+        v = fraction ? NAN : INFINITY;
+    return bits & 0x8000 ? -v : v;
+}
+
 /* Elements as doubles. Offsets count elements. Absent arrays: get_or gives OTHERWISE,
  * set does nothing. Floats become integers by truncation, saturating; NaN becomes 0. */
-double etk_get(const struct etk_array *a, int64_t offset);
+static inline double
+etk_get(const struct etk_array *a, int64_t offset)
+{
+    const void *p = a->p;
+    switch (a->d.dtype) {
+    case ET_F32:
+        return ((const float *)p)[offset];
+    case ET_F64:
+        return ((const double *)p)[offset];
+    case ET_BF16:
+        return etk_from_bf16(((const uint16_t *)p)[offset]);
+    case ET_F16:
+        return etk_from_f16(((const uint16_t *)p)[offset]);
+    case ET_I32:
+        return ((const int32_t *)p)[offset];
+    case ET_I64:
+        return (double)((const int64_t *)p)[offset];
+    case ET_U8:
+        return ((const uint8_t *)p)[offset];
+    default:
+        return NAN;
+    }
+}
 double etk_get_or(const struct etk_array *a, int64_t offset, double otherwise);
 void etk_set(const struct etk_array *a, int64_t offset, double value);
 /* One element, exactly where the dtypes agree or are both integer. */
@@ -46,18 +99,55 @@ struct etk_pos {
     int64_t n; /* positions passed: the row-major index */
     bool end;
 };
-struct etk_pos etk_begin(const struct et_desc *d);
-void etk_next(const struct et_desc *d, struct etk_pos *i);
+static inline struct etk_pos
+etk_begin(const struct et_desc *d)
+{
+    return (struct etk_pos){.end = et_desc_count(d) == 0};
+}
 
-int64_t etk_offset(const struct et_desc *d, const int64_t *ix);
+static inline void
+etk_next(const struct et_desc *d, struct etk_pos *i)
+{
+    i->n++;
+    for (int axis = d->ndim - 1; axis >= 0; axis--) {
+        if (++i->ix[axis] < d->shape[axis])
+            return;
+        i->ix[axis] = 0;
+    }
+    i->end = true;
+}
+
+static inline int64_t
+etk_offset(const struct et_desc *d, const int64_t *ix)
+{
+    int64_t offset = 0;
+    for (int i = 0; i < d->ndim; i++)
+        offset += ix[i] * d->stride[i];
+    return offset;
+}
+
 /* IX belongs to an array of NDIM axes that D is broadcast to: right-aligned, length 1
  * repeats. */
-int64_t etk_offset_broadcast(const struct et_desc *d, int ndim, const int64_t *ix);
+static inline int64_t
+etk_offset_broadcast(const struct et_desc *d, int ndim, const int64_t *ix)
+{
+    int64_t offset = 0;
+    for (int i = 0; i < d->ndim; i++)
+        if (d->shape[i] != 1)
+            offset += ix[i + ndim - d->ndim] * d->stride[i];
+    return offset;
+}
+
 /* Of the N-th element in row-major order. */
 int64_t etk_offset_linear(const struct et_desc *d, int64_t n);
 /* Of element n, c, h, w. */
-int64_t etk_offset4(const struct et_desc *d, int64_t n, int64_t c, int64_t h,
-                    int64_t w);
+static inline int64_t
+etk_offset4(const struct et_desc *d, int64_t n, int64_t c, int64_t h, int64_t w)
+{
+    const int64_t *s = d->stride;
+    return n * s[0] + c * s[1] + h * s[2] + w * s[3];
+}
+
 /* D with AXIS of length 1: walks everything but that axis. */
 struct et_desc etk_without(const struct et_desc *d, int axis);
 

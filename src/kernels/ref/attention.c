@@ -37,11 +37,8 @@ static double
 dot(const struct etk_array *x, const struct etk_array *y, int64_t b, int64_t h,
     int64_t i, int64_t j)
 {
-    double sum = 0;
-    for (int64_t d = 0; d < x->d.shape[3]; d++)
-        sum += etk_get(x, etk_offset4(&x->d, b, h, i, d)) *
-               etk_get(y, etk_offset4(&y->d, b, h, j, d));
-    return sum;
+    return etk_dot(x, etk_offset4(&x->d, b, h, i, 0), 3, y,
+                   etk_offset4(&y->d, b, h, j, 0), 3, x->d.shape[3]);
 }
 
 static double
