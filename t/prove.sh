@@ -1,5 +1,6 @@
 #!/bin/sh
-# prove.sh TEST...: runs tests through prove, two beside each other. A file that fails is
+# prove.sh TEST...: runs tests through prove, one more beside each other than there are
+# processors, since a third of the time of many is waiting. A file that fails is
 # run once more, alone, after all others: a loaded machine makes tests fail that live by
 # time, and this tells them from those that are broken. Exit 0 if every file passed, the
 # first time or then.
@@ -8,7 +9,7 @@
 # twice have said, and the files that passed only alone, as FLAKY, with what they said when
 # they failed: each of those is to be made deterministic.
 #
-# ETUDE_PROVE: more options for prove.
+# ETUDE_PROVE: more options for prove; ETUDE_PROVE_JOBS: how many run beside each other.
 here=$(cd "$(dirname "$0")" && pwd)
 said=$ET_BUILDDIR/t/said
 rm -rf "$said"
@@ -18,7 +19,9 @@ prove_with() {
     # shellcheck disable=SC2086
     prove --timer --statefile "$said/state" --exec "sh $here/keep.sh" ${ETUDE_PROVE-} "$@"
 }
-prove_with -j2 --state=save "$@" && exit 0
+jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null) || jobs=1
+[ "$jobs" -lt 8 ] || jobs=7 # what waits by the clock needs some rest
+prove_with -j"${ETUDE_PROVE_JOBS:-$((jobs + 1))}" --state=save "$@" && exit 0
 ls "$said"/*.name >/dev/null 2>&1 || exit 1 # it was prove itself
 printf '\nWhat failed is run once more, alone.\n\n'
 export ETUDE_AGAIN=1
