@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The networks of the referees in PyTorch, with Etude's names of parameters, and what they
 read from files.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's side of the referees: one step of a model, as bench/train.c has it.
 
 peer.py MODEL BATCH SIZE SETTING [KEY=VALUE...]

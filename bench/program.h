@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.h: what the programs that measure share: a clock, the end at a failure, and
  * what becomes of many numbers. */
 #ifndef BENCH_PROGRAM_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the referees share: resident children, turns, and the statistics of pairs.
 
 A child is prepared once (compiled, warm), then runs N steps when told to, while the other

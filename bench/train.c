@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* train.c: one step of a model, in training or evaluation, again and again, for the
  * referees.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A piece of training, or of evaluation, on both sides: what the referees of the CPU and of the
 GPU share.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
 # doc-filter.pl HEADER: a public header as Doxygen reads it ("make doc"). Our comments are
 # plain text with indented tables and formulas; here they get Doxygen's marks, and what is
 # a command or a reference to Doxygen is quoted. Lines keep their numbers.
@@ -41,7 +42,7 @@ sub body {
 
 $text =~ s{/\*(?!\*)(.*?)\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'}{
     my ($whole, $inside, $at) = ($&, $1, $-[0]);
-    if (!defined $inside) {
+    if (!defined $inside || $inside =~ /^ SPDX-/) { # the license is on a line of its own
         $whole
     } else {
         my $start = rindex($text, "\n", $at) + 1;

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # find-cuda.sh: where the CUDA toolkit and cuDNN 9 are. configure evaluates what it prints.
 #
 #   find-cuda.sh [--with-cuda=DIR] [--with-cudnn=DIR]

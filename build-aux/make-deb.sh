@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # make-deb.sh BUILD VERSION: packs what "make install" of the build folder BUILD installs as
 # etude_VERSION_ARCHITECTURE.deb in the current folder, whatever its prefix is. "make deb"
 # calls it for a build with the prefix /usr.

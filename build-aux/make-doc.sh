@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # make-doc.sh SOURCE MAN OUT: the reference that people browse: of the public headers of the
 # source folder SOURCE by Doxygen, and of the manual pages in MAN, all in HTML in OUT.
 # "make doc" calls it. A reference that leads nowhere is an error.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* custom_algorithm.c: the trainer, with a training method of your own.
  *
  * The method is a simple augmentation: the pixels of each batch are multiplied by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* distillation.c: the trainer with a step of your own, and predictions.
  *
  * A small network learns what a larger one has learnt (Hinton et al. 2015, arXiv

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* own_loop.c: training with a loop of your own.
  *
  * Etude's trainer is one way to use the engine. This is the other: a dataset, a loader,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plugin.c: components in a shared library, which recipes name like the program's own.
  *
  * Here an optimizer, that steps by the gradient's sign alone,

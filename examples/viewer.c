@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* viewer.c: a viewer of a run, written from etude-events(7) alone: libzmq and
  * msgpack-c, nothing of etude.
  *

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """A viewer of a run, written from etude-events(7) alone: pyzmq and msgpack.
 
     viewer.py $XDG_RUNTIME_DIR/etude/brisk-otter.sock [RECORDS [pause|continue|...]]

@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: Apache-2.0
 # et_cuda.m4: the CUDA device module's compiler and libraries.
 
 # ET_CUDA: with --with-cuda, --with-cudnn and what build-aux/find-cuda.sh finds sets and

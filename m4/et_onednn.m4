@@ -1,3 +1,4 @@
+dnl SPDX-License-Identifier: Apache-2.0
 # et_onednn.m4: the library under the CPU device module.
 
 # ET_ONEDNN: sets have_dnnl to yes or no, dnnl_major to the major version, and dnnl_said

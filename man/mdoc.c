@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mdoc.c: see mdoc.h. */
 #include "man/mdoc.h"
 

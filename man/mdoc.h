@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mdoc.h: text as mdoc(7), and the hand-written part of a manual page. */
 #ifndef ETUDE_MAN_MDOC_H
 #define ETUDE_MAN_MDOC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pages.c: writes the manual pages, as mdoc(7), from the tables that the program itself
  * works with, and the words in man/prose that no table has.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tables.h: the tables of the program as lists of mdoc(7). */
 #ifndef ETUDE_MAN_TABLES_H
 #define ETUDE_MAN_TABLES_H

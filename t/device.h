@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.h: which device a test runs on: what it names, or the one of ETUDE_DEVICE. */
 #ifndef T_DEVICE_H
 #define T_DEVICE_H

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # keep.sh PROGRAM: runs one test for prove.sh and keeps what it says, if it fails, in
 # t/said, or on its second run in t/said/again.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
 # limit.pl PROGRAM: runs one test, and ends it when it says nothing more: a hang is a
 # failure with a name. Its exit is the test's.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # prove.sh TEST...: runs tests through prove, one more beside each other than there are
 # processors, since a third of the time of many is waiting. A file that fails is
 # run once more, alone, after all others: a loaded machine makes tests fail that live by

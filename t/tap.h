@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tap.h: tests that print TAP (Test Anything Protocol 13).
  *
  * int main(void) { plan(2); ok(1 + 1 == 2, "one and one are two"); ... return done(); }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # tap.sh: what all tests in shell share: TAP, the folders of the source and of the build,
 # and a folder of their own.
 #

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* GF/s of the CPU's attention: best of many runs.
  *
  *   bench/cpu/attention [THREADS [SECONDS-PER-ROW]]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* best.h: the best time of a kernel of the CPU module. */
 #ifndef BENCH_CPU_BEST_H
 #define BENCH_CPU_BEST_H

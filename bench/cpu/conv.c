@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* GF/s of the CPU's convolutions, layer by layer: best of many runs.
  *
  *   bench/cpu/conv [THREADS [SECONDS-PER-ROW [bf16]]]

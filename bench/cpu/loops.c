@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* GB/s of the CPU's own loops: best of many runs.
  *
  *   bench/cpu/loops [THREADS [SECONDS-PER-ROW]]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* GF/s of the CPU's matrix products: best of many runs.
  *
  *   bench/cpu/matmul [THREADS [SECONDS-PER-ROW [bf16]]] */

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Etude against PyTorch's best setting on this machine's CPU (PERFORMANCE.md section 6).
 
 referee.py --build DIR --python PYTHON [--work NAME,NAME...] [--results DIR] [--minutes 60]

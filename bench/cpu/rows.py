@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the referee of the CPU runs. Every row exists here alone; referee.py hands it to both
 sides. A tiny row is the same work in a second, to try the whole protocol.
 """

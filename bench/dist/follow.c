@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How long a run's log takes to become a screen's model: a day at ten records a second,
  * read from its beginning, and as a snapshot.
  *

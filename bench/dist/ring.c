@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ring.c: what a record costs the training thread: bench/dist/ring [RECORDS [NUMBERS]]
  *
  * A thread takes what is put, as a sender does, so that the ring is never full; the

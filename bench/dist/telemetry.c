@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What it costs a step that its records are published: UX.md section 8 asks for less
  * than 0.5 % of it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What viewers cost the run that they look at: row R18 of RELIABILITY.md section 10.
  *
  *     bench/dist/viewers [ETUDE [PAIRS [SECONDS]]]    default ./etude 12 3, in $TMPDIR

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kernels of a process and their times, by NVIDIA's profilers, which print CSV among
 whatever the process prints. For first-hour, part D.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What machine this is, as far as its own programs say: driver, clocks, processor, libraries,
 Python's packages. For first-hour, part A."""
 import steps

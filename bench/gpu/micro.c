@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* micro.c: the time of single operations on a device, for bench/gpu/referee.py.
  *
  *   micro DEVICE [THREADS]

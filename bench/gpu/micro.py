@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's side of the table of single operations: as bench/gpu/micro.c, whose lines it
 reads, with setting=NAME besides: eager, compile, foreach (adamw), or flash, cudnn,
 efficient (sdpa).

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # pack.sh BUILD FOLDER [PROGRAM...]: what a machine with a GPU needs of a build tree, in one
 # folder and in FOLDER.tar.xz. PROGRAMs, such as t/train/counts, go with those that always
 # do: etude, what measures, and what `make gpu-check` runs. XZ_OPT=-1 makes xz quick.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Etude against PyTorch's best setting on one GPU (PERFORMANCE.md section 6).
 
 referee.py --build DIR --python PYTHON --part 1..5 [--results DIR] [--minutes 9]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steps of a part of the first hour: programs that may crash, hang or be missing, each in a
 process group of its own, within one deadline, and a table of what became of them.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an NVIDIA GPU says of itself during a window: clock, power, temperature, why it is
 held back. Read only: nothing here sets anything.
 

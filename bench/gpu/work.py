@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the referee of one GPU runs: networks, single operations, and what they count for.
 
 Every row exists here alone; referee.py hands them to both sides. A tiny row is the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.c: saving and loading a state, against dd on the same disk.
  *
  *   checkpoint [FOLDER] [MB] [ROUNDS]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a log of events, opens it and draws from it: the figures of DESIGN.md
  * section 6.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* overhead.c: what the trainer, and all its callbacks and loggers, cost a step.
  *
  *   overhead [NET [WINDOWS [STEPS [THREADS [WAY]]]]]

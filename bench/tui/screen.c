@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The budgets of UX.md section 8: the workbench on a terminal, with a run that has gone
  * on for a day at ten records a second, among few runs and among many.
  *

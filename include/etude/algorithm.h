@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* algorithm.h: training methods that change the run.
  *
  * An algorithm is one file: a private state, an option table, hooks, and a const class

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* archive.h: named values on their way into a checkpoint, and back.
  *
  * Whoever holds state that later steps depend on has one function that names each of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attr.h: the attributes of operations, shared by the graph and the device modules.
  *
  * An attribute struct is plain data without pointers: it is hashed into a plan's

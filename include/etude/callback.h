@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* callback.h: observers: they read the state and log, and change nothing; one may ask
  * that the run ends. */
 #ifndef ETUDE_CALLBACK_H

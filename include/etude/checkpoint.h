@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.h: how a trainer saves what it has come to, and begins from it.
  *
  * A checkpoint is a folder step-<12 digits> of safetensors files with a MANIFEST of

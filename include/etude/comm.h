@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* comm.h: what the ranks of a run do together.
  *
  * A rank is one process with one device; a run has world of them, each with a copy of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* control.h: what people ask of a run while it goes on.
  *
  * Whoever starts a run may fill the hole struct et_control. The trainer asks it on its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ctx.h: the context of one thread of work: its error, log, and allocator.
  *
  * One thread per context. Threads share nothing but queues. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* data.h: datasets, transforms, and the loader that turns them into batches.
  *
  * A dataset gives raw samples by number, from any thread: pixels as bytes, or tokens. A

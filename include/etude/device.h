@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.h: what a device module gives the engine.
  *
  * A device is a shared library with one exported function, et_device_module, that

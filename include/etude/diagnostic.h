@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* diagnostic.h: what is wrong with a file, a line each: code, place, sentence, hint.
  *
  * A reader of recipes (or user configuration) reports all it finds, not the first; it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* etude.h: everything, in the order to read it.
  *
  *  1. status.h ctx.h types.h   how things fail, where memory is from, what arrays are;

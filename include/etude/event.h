@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* event.h: the 41 points of a run at which algorithms and callbacks are called.
  *
  *   INIT  BEFORE_LOAD  LOADING?  AFTER_LOAD          (LOADING: state->loading is known;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* functional.h: what the algorithms do, as functions.
  *
  * Each is the pure core of the algorithm that its comment names, whose file in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph.h: expressions that compute when they are asked to.
  *
  * A function such as et_relu(g, x) appends a node to the step's graph and returns the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* logger.h: what a run says: one record per batch and per evaluation.
  *
  * Trainer, algorithms and callbacks add numbers to the record under way; loggers, which

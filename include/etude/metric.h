@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* metric.h: what a run measures besides its loss.
  *
  * A metric adds up a few numbers over batches and makes one value of them at the end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model.h: a network with a task: what goes in, what the loss is, which metrics count.
  *
  * A model is made from its class, the options of a recipe, and what is known of the

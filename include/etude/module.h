@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* module.h: a network as a tree of modules whose forward builds nodes.
  *
  * A module is an instance of a const class; it owns its children and declares its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nn.h: the layers models are built from. Instances are open, because surgery reads and
  * rebuilds them; make them with ET_NEW and change them through surgery only.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op.h: the operations a graph is built from.
  *
  * Letters: N C H W images, K out-channels, R S filter, B T D sequences, M N K matrices.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* optim.h: parameters in flat memory, and the rules that update them.
  *
  * All parameters of a model lie in one flat f32 buffer and each optimizer moment in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* option.h: the option table, the only place an option exists.
  *
  * The recipe parser, did-you-mean, help texts, man pages, `etude algorithms --json` and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plugin.h: components from a shared library.
  *
  * A plugin is a library whose only tie to Etude is these headers. It exports one

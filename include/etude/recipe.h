@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recipe.h: a training run as one YAML file: read, checked, written down again.
  *
  * Every key is a row of an option table (option.h); components bring their own tables.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run.h: what a run leaves behind, and what people see of it while it goes on.
  *
  * A run directory, the sink that keeps its records, a reader of those, and progress for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sched.h: schedules: what the learning rate is multiplied by, now.
  *
  * A scheduler is a pure function of where the run is and how long it will be; it keeps

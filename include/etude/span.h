@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* span.h: what the thread of a context is busy with, for whoever writes that down.
  *
  * The engine marks events, hooks, waits for data, evaluations of the graph and kernels;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state.h: what algorithms edit and callbacks read.
  *
  * Within a step tensors are values of state->graph: an algorithm changes the run by

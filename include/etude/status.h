@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* status.h: how a function says that it failed, and why.
  *
  * Every fallible function returns et_status; results leave through out-parameters.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.h: devices, storages, and tensors with memory of their own (leaves).
  *
  * A tensor is a small handle: a description on a storage (a leaf), or the value that a

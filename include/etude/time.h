@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* time.h: training time: epochs, batches, samples, tokens, fractions of a run, seconds.
  *
  * Source: MosaicML Composer's Time and Timestamp. Differs: clock forms may have any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trainer.h: the training loop.
  *
  * A trainer borrows a model, data, an optimizer and schedules, calls algorithms and

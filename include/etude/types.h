@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* types.h: dtypes, shapes, and the description of a tensor in memory.
  *
  * Shapes and axes are written N,C,H,W for images and K,C,R,S for filters. Only the

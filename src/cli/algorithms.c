@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms.c: `etude algorithms`: the training methods, and what each may set. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attach.c: `etude attach`, and `etude` alone: the workbench with a run. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cli.h: what the files of src/cli share: options, errors, and the state of one
  * call. */
 #ifndef ET_CLI_H

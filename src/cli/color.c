@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* color.c: whether what is printed has colours, and which. */
 #include "config.h"
 

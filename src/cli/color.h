@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* color.h: whether what is printed has colours, and which. */
 #ifndef CLI_COLOR_H
 #define CLI_COLOR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compare.c: `etude compare`: in what runs differ, how good they were, and when each
  * came to a target.
  *

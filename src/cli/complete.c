@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* complete.c: what may follow on a command line being typed. See complete.h.
  *
  * Commands, options and their choices are the tables'; what an operand may be is read

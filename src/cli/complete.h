@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* complete.h: what the files that complete command lines share.
  *
  * The scripts that `etude completion` prints know nothing themselves: they ask the

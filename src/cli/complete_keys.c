@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* complete_keys.c: keys of recipes and their values, as far as the tables and the
  * recipe on the command line say what may stand there. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* completion.c: `etude completion`: what a shell reads to complete command lines.
  *
  * Each script asks the program itself (complete.h), so none has to be written again

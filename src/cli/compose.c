@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose.c: `etude compose`: the recipe composer. */
 #include "config.h"
 

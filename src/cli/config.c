@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* config.c: `etude config`: the user's configuration shown, and changed by byte range,
  * so that comments and order stay. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* curve.c: the learning rate over a run, drawn in 80 columns or as JSON.
  *
  *     learning rate        set at each batch

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* data.c: `etude data`: which datasets there are, and what one holds. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* doctor.c: `etude doctor`: what this machine has for training, what is wrong with it,
  * and what to do about that. Nothing is changed: a socket is made, and removed. */
 #include "config.h"

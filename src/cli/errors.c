@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* errors.c: how errors and messages are printed: RELIABILITY.md section 8. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* estimate.c: `etude estimate`: what a run will need, from its plans. */
 #include "config.h"
 

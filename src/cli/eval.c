@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* eval.c: `etude eval`: a recipe's model on its eval_data. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* explain.c: `etude explain`: who acts when in a recipe; or one component. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* explain_groups.c: the parameter groups of a recipe's optimizer: how much of the model
  * is in each, and the rate, the decay and the schedule that it gets. */
 #include "config.h"

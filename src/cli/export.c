@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* export.c: `etude export`: what a run recorded, for other programs. */
 #include "config.h"
 

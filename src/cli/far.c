@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* far.c: a run at a worker, as `train --on` shows it. Its records come from its hub,
  * and requests go there; one whose answer a broken line took is sent again. What
  * happens while the worker is out of reach is fetched afterwards. How the run ended is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fetch.c: a run of another machine as a directory of this one, for as long as a
  * command takes: its worker sends the files that say what it did. */
 #include "config.h"

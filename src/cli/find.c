@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* find.c: where installed files are: recipes, the user's first, then this build's, then
  * the system's; and the terminal's entry.
  *

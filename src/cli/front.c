@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* front.c: `etude train` as it is seen: the run trains elsewhere, and this process
  * shows it from its log, passes signals on, and ends as it ends. Nothing is lost with
  * it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* guard.c: a plugin runs in this process, so one that crashes or ends the program takes
  * the run with it. Addresses on the stack tell which plugin it was, and that is printed
  * before the end. A fault that no plugin made is left as it is. */

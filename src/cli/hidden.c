@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hidden.c: commands that the program gives itself, in other processes of a run. */
 #include "config.h"
 

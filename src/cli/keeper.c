@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* keeper.c: see keeper.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* keeper.h: keeps a process that serves. */
 #ifndef CLI_KEEPER_H
 #define CLI_KEEPER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch.c: how many ranks there are, which of them start here, and where they meet:
  * from the command line, a launcher's environment, or Slurm's (UX.md section 2). Each
  * value remembers where it came from, so that a conflict names both places. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* limits.c: limits of the system that a run needs, checked before anything is made. */
 #include "config.h"
 

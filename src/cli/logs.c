@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* logs.c: `etude logs`: the log of a rank, perhaps as it grows. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* on.c: `etude train --on WORKER[:GPUS]`: a recipe is sent to another machine and
  * started there, as a run of the worker's user. What its data and devices are is that
  * machine's: it reads the recipe again. */

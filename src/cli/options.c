@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.c: the one table of options, and the reading of a command line with it.
  *
  * --world-size and --world_size are one option; nothing is abbreviated; options may

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* passing.c: signals to a process that shows a run, passed on to the run: `train`, of
  * one here and of one elsewhere. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plugins.c: what config.yaml allows, loaded where a recipe names it. */
 #include "config.h"
 

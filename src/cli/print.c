@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print.c: results: numbers for people, tables of options, JSON. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.c: the program: finds the command, runs it, ends. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* progress.c: how a run shows itself: --progress made into a logger. UX.md section
  * 2. */
 #include "config.h"

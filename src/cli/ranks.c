@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ranks.c: runs a process as one rank of several (dist/comm/rank_env.h). It finds the
  * other ranks and takes the seed and the run's name from rank 0. Where the launcher
  * keeps no run directory, rank 0 does. */

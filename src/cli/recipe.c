@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recipe.c: reading the recipe of a command, and settling what it leaves open. */
 #include "config.h"
 

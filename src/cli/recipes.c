@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recipes.c: `etude recipes`: which are installed, the text of one, a copy to
  * change. */
 #include "config.h"

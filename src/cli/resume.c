@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resume.c: --resume, --autoresume and `etude rerun`: the recipe of a run that was. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rundir.c: the run directory of `etude train`: from its first file to the report, and
  * what people are told who have to find out why a run did not end well. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runlist.c: finding runs, and the text of what is known of them. */
 #include "config.h"
 

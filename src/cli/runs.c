@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runs.c: `etude runs`: the list of runs, filtered and sorted. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* settings.c: the user's configuration files: where they are, and reading them. */
 #include "config.h"
 

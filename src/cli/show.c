@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* show.c: `etude show`: one run, at a glance. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* signals.c: what signals do to `etude train` and `etude worker serve`.
  *
  * INT, TERM, USR2: the batch is finished, the state saved, the run ends; a second one,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* steer.c: `etude stop`, kill, pause, continue, checkpoint, set, algo, take, loglevel:
  * what is asked of a run that is under way, here or at a worker, through its hub. They
  * come back when all ranks have done it, or will not. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* train.c: `etude train`: one run from a recipe to its results. */
 #include "config.h"
 

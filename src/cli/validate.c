@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* validate.c: `etude validate`: recipes are read and checked, nothing of them runs. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* version.c: what this program is made of, and which devices answer. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weights.c: `etude weights`: the tensors of weight files and checkpoints: listed,
  * compared, and converted to another file. */
 #include "config.h"

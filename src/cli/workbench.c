@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* workbench.c: see workbench.h: the user's keys and colours, and a terminal or none. */
 #include "config.h"
 

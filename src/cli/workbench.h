@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* workbench.h: the workbench, begun by `etude`, `compose`, `attach` and others. */
 #ifndef ET_CLI_WORKBENCH_H
 #define ET_CLI_WORKBENCH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker.c: `etude worker`: this host's service, and those of others that are known. */
 #include "config.h"
 

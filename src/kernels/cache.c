@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cache.c: what took long to find, kept on disk. See cache.h.
  *
  * A file is a head, the key and the contents; the head has the sizes of both and a

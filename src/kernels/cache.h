@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cache.h: what took long to find, kept on disk: choices of algorithms, compiled
  * kernels.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* app.h: the workbench: screens, what they share, and the loop that runs them.
  *
  * A screen is a table of functions and a row in screens.def. It draws all of its part

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bar.c: titles, bars and gauges. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* border.c: see border.h. */
 #include "config.h"
 

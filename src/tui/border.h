@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* border.h: borders between panels, which the mouse can drag.
  *
  * A screen that lays itself out asks how far its user has moved a border from its usual

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose.c: the screen Compose: a recipe as a form, its algorithms, and when they act.
  *
  * All of it is made anew from the sketch (core/compose/sketch.h) whenever its text has

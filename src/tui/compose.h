@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose.h: the screen Compose: what its files share, and how a program begins it. */
 #ifndef TUI_COMPOSE_H
 #define TUI_COMPOSE_H

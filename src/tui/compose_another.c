@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose_another.c: another recipe in Compose, in place of the one that is open. */
 #include "config.h"
 

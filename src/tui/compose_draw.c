@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose_draw.c: the screen Compose at its sizes: what lies where.
  *
  *     small    one panel at a time

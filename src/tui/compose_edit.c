@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose_edit.c: what keys do to the recipe's text: values typed and tried while they
  * are typed, switches, order, defaults, undo. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose_faults.c: what is wrong with the recipe's text: the line, what may have been
  * meant, and m, which mends it. */
 #include "config.h"

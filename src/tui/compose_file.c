@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose_file.c: the screen Compose and files: saving, where a recipe may begin, the
  * command line. */
 #include "config.h"

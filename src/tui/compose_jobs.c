@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose_jobs.c: what other processes do for the screen Compose: the estimate, the
  * learning rate, and runs that are launched. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose_panels.c: the lists of Compose: algorithms, and the recipe. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose_rows.c: what the screen Compose lists: algorithms, keys, events, checks, and
  * what differs from the file. */
 #include "config.h"

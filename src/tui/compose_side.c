@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose_side.c: what Compose says beside its lists: the key or algorithm that is
  * selected, checks, changes, the learning rate; and where a recipe may begin. */
 #include "config.h"

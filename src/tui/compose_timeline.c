@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compose_timeline.c: who acts at which event, in which order, and why. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* crash.c: see crash.h.
  *
  * The handlers call nothing but what POSIX allows there, backtrace_symbols_fd besides,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* crash.h: signals of the process that has the terminal: the terminal is usable after
  * any of them but SIGKILL (RELIABILITY.md, G11). */
 #ifndef TUI_CRASH_H

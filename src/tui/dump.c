@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dump.c: a screen as text: what --dump-screen prints, and what tests compare. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* field.c: a line to type in. */
 #include "config.h"
 

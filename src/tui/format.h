@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format.h: numbers, times and sizes as screens show them. All return BUF. */
 #ifndef TUI_FORMAT_H
 #define TUI_FORMAT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* frame.c: what every screen has: tabs, messages, hints; and drawing it all. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* glyphs.c: see glyphs.h. UX.md section 5. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* glyphs.h: the characters that things are drawn with. */
 #ifndef TUI_GLYPHS_H
 #define TUI_GLYPHS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grid.h: what a screen looks like: cells, and how text gets into them.
  *
  * Screens draw into a grid, always all of it; what is shown is the difference from the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* help.c: what the keys of a screen do: type to search, enter does it. */
 #include "config.h"
 

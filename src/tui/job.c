@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* job.c: see job.h. */
 #define _GNU_SOURCE
 #include "config.h"

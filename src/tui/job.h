@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* job.h: this program once more, in a process of its own, for what takes long: its
  * answer is text. The screen goes on meanwhile, and keeps its memory small. */
 #ifndef TUI_JOB_H

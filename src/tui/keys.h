@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* keys.h: what keys do. keys.def is the one table: the hint line, the help screen, the
  * palette, etude-keys(5) and what keys.yaml may change are made of it. */
 #ifndef TUI_KEYS_H

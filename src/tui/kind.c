@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kind.c: see kind.h.
  *
  * ncurses sends all colours only for an entry that says RGB. Most terminals that can

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kind.h: which kind of terminal there is: its entry in terminfo, and its colours. */
 #ifndef TUI_KIND_H
 #define TUI_KIND_H

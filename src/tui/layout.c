@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layout.c: see layout.h. UX.md section 3. */
 #include "config.h"
 

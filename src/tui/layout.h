@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layout.h: where things lie on a screen: pure functions of its size.
  *
  *     TINY     below 60x16   tabs, bars and the newest message

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lines.h: what ranks wrote and what happened meanwhile, as one stream of lines in
  * order of time: what Logs shows of a run, wherever its files are. */
 #ifndef TUI_LINES_H

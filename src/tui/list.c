@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* list.c: a list that scrolls, and columns. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* logs.c: the screen Logs: what the ranks of a run wrote, one stream. UX.md section 3.
  *
  * The newest LINES are kept; the files have all of them. */

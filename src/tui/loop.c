@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loop.c: the workbench on a terminal: keys at once, all else ten times a second. */
 #include "config.h"
 

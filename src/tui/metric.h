@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* metric.h: what a metric is called on screens, and how its curve looks. */
 #ifndef TUI_METRIC_H
 #define TUI_METRIC_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor.c: the screen Monitor: a run as it goes on. UX.md sections 3, 4, 6, 7. */
 #include "config.h"
 

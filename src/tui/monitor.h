@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor.h: what the files of the screen Monitor share. monitor.c has the screen, and
  * each of the others some of its panels. */
 #ifndef TUI_MONITOR_H

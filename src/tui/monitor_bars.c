@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_bars.c: how far the run, its epoch and its evaluation are. */
 #include "config.h"
 

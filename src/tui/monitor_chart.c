@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_chart.c: the charts: which series, over which axis, how much of it. */
 #include "config.h"
 

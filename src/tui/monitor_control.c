@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_control.c: what is asked of a run, and of the person who asks. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_end.c: the page of a run that has ended: what it came to, what was kept, and
  * the ways on. It lies over the charts until esc. The facts are those of `etude show`
  * (core/library/ending.h); a way is `etude ...` in a process of its own, as in Compose.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_export.c: the focused chart as a file in the folder that one works in. */
 #include "config.h"
 

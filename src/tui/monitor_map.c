@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_map.c: the own times of all ranks over the newest batches. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_panels.c: numbers, where a step goes, events, algorithms. */
 #include "config.h"
 

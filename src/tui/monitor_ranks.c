@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_ranks.c: the ranks beside each other, and who holds the others back.
  *
  * A rank's own time is its time outside waiting for others. It is slow when that has

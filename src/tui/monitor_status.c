@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* monitor_status.c: the lines above all panels: the run, its state, and the numbers
  * that one comes for. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* page.h: a page that stands where a screen has nothing of a run to show: one sentence
  * what, one why, and the keys that lead on. VISUAL section 5. */
 #ifndef TUI_PAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* palette.c: everything there is, by its name, from everywhere: screens, runs, themes,
  * settings, and every command of every screen. */
 #include "config.h"

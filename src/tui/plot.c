@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plot.c: see plot.h.
  *
  * A cell is DX x DY dots: 1x1 as a character, 2x2 as a block, 2x4 in Braille. A line is

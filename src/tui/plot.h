@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plot.h: a chart of some series in cells. */
 #ifndef TUI_PLOT_H
 #define TUI_PLOT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* popup.c: menus, and questions for a line of text, above a screen. */
 #include "config.h"
 

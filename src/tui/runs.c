@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runs.c: the screen Runs: what its keys do. */
 #include "config.h"
 

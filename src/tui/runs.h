@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runs.h: the screen Runs, and Compare and Pareto, which are views of it. */
 #ifndef TUI_RUNS_H
 #define TUI_RUNS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runs_compare.c: runs beside each other: curves, the Pareto front, what differs. */
 #include "config.h"
 

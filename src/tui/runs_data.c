@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runs_data.c: what the screen Runs knows of runs, and what it does to them. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runs_draw.c: the screen Runs at its sizes.
  *
  *     80x24    the list; below it the run that is selected, and its curve

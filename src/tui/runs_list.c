@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runs_list.c: the rows of Runs: columns that come and go with the width. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sieve.c: a filter that its user types: see widget.h. */
 #include "config.h"
 

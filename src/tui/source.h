@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* source.h: where what is shown of a run comes from: its directory (source_dir.c), or a
  * hub far away. Screens know only this. */
 #ifndef TUI_SOURCE_H

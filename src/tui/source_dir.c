@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* source_dir.c: a run as its directory shows it: events.log as it grows, and the logs
  * of its ranks. See source.h. */
 #include "config.h"

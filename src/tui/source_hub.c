@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* source_hub.c: a run as its hub tells it, from this machine or another. See
  * source.h. */
 #include "config.h"

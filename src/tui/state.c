@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state.c: how the state of a run looks: a sign, a word, a colour, and a chip. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* term.c: see term.h.
  *
  * ncurses reads keys, knows what each terminal can do, and writes the cells that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* term.h: the terminal: what is shown on it, what comes from it, and that it is as it
  * was afterwards. One at a time; the only file that knows ncurses is term.c. */
 #ifndef TUI_TERM_H

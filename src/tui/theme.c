@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* theme.c: see theme.h. VISUAL.md section 2. */
 #include "config.h"
 

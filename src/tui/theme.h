@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* theme.h: roles and their colours, and whether there are any.
  *
  * Screens name roles; which colour that is the theme says. No role means anything by

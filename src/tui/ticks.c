@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ticks.c: see ticks.h. */
 #include "config.h"
 

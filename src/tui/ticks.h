@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ticks.h: the labelled places of an axis: which values, and how they are written.
  *
  * The distance of two of them is 1, 2, 2.5 or 5 times a power of ten, in the unit that

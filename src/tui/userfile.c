@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* userfile.c: see userfile.h. */
 #include "config.h"
 

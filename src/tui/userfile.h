@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* userfile.h: the user's small YAML files: key bindings, themes. */
 #ifndef TUI_USERFILE_H
 #define TUI_USERFILE_H

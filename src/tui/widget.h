@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* widget.h: what screens are made of. */
 #ifndef TUI_WIDGET_H
 #define TUI_WIDGET_H

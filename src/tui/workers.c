@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* workers.c: see workers.h. Each worker is asked by a process of its own, so that none
  * waits for another; the answers are those of `etude worker`. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* workers.h: the screen Workers: this machine and others, and attaching to a run. */
 #ifndef TUI_WORKERS_H
 #define TUI_WORKERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* workers_draw.c: the screen Workers drawn: a line for each, one of them in detail, and
  * the form that attaches. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* BlurPool: spec/algorithms.md 2.3. */
 #include "t/algorithms/fixture.h"
 

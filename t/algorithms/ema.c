@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* EMA: spec/algorithms.md 2.8. */
 #include "t/algorithms/fixture.h"
 

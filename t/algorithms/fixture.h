@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fixture.h: what the tests of algorithms share: one on its own, one in a small run. */
 #ifndef ETUDE_T_ALGORITHMS_FIXTURE_H
 #define ETUDE_T_ALGORITHMS_FIXTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* GradientClipping: spec/algorithms.md 2.12. */
 #include "t/algorithms/fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* LabelSmoothing: spec/algorithms.md 2.14. */
 #include "t/algorithms/fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What algorithms share, and some of them on all sides: draws, who may join, methods of
  * plugins, batches of unequal length, what mixup makes of a batch. */
 #include "t/algorithms/fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* MixUp: spec/algorithms.md 2.18. */
 #include "t/algorithms/fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ProgressiveResizing: spec/algorithms.md 2.19. */
 #include "t/algorithms/fixture.h"
 

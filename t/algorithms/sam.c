@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SAM: spec/algorithms.md 2.21. */
 #include "t/algorithms/fixture.h"
 

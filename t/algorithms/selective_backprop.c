@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* SelectiveBackprop: spec/algorithms.md 2.22. */
 #include "t/algorithms/fixture.h"
 

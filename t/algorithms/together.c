@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Algorithms that meet: spec/algorithms.md 3. */
 #include "t/algorithms/fixture.h"
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of bench/protocol.py, bench/gpu/telemetry.py, the tables of work and bench/train,
 printed as TAP; and runs of both referees where there is a PyTorch to run against."""
 import array

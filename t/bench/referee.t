@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The referees' statistics, turns and tables (Python alone); and, where PYTHON has PyTorch and
 # bench/train was built, a whole run of the GPU's referee with toys on the CPU.
 dir=$(cd "$(dirname "$0")" && pwd)

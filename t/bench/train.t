@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # On a device that records, every step of bench/train but the first two is one launch: what
 # the referees time is what etude train does. On the simulated GPU.
 . "$(dirname "$0")/../tap.sh"

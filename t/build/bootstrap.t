@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What ./bootstrap installs, under which names, and what it says of packages that apt does
 # not have. Small programs stand for apt, dpkg, sudo, the autotools and make.
 . "$(dirname "$0")/../tap.sh"

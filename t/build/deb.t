@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The Debian package that build-aux/make-deb.sh makes of this build: what is in it, what it
 # depends on, and that a program unpacked from it, with no build tree beside it, trains.
 . "$(dirname "$0")/../tap.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What "make doc" writes: no comment of a public header that Doxygen cannot read, a page for
 # each header and each manual page, and no reference that leads nowhere. make check-long
 # runs it: Doxygen is not among what Etude is built with.

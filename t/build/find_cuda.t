@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Where configure finds CUDA and cuDNN: folders laid out as NVIDIA's installers and packages,
 # Debian, PyPI and conda lay them out, with small headers and libraries that have nothing but
 # the right names. build-aux/find-cuda.sh searches them; configure itself runs twice.

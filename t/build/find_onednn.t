@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What configure says of oneDNN: of versions that are too old or not known, of headers that
 # are not of the library, and of none. Small headers and libraries stand for it, with the
 # calls and numbers that configure looks at and nothing else; a version that can be used is

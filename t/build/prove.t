@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # How the suite is run: a file that fails is run once more, alone; both outcomes are said,
 # and what passed only then is listed as flaky (t/prove.sh); one that says nothing more is
 # ended (t/limit.pl); and what tests in shell say.

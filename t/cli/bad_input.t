@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Bad input, the rows of RELIABILITY.md section 9 for every kind of input that there is:
 # the line, its number, the exit code, and that nothing else has changed. Files with a
 # header that lies (R31), weights of other formats, checkpoints (R33), runs.

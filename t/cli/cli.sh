@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # cli.sh: what the tests of the program share: t/tap.sh, a home without other runs or
 # settings, and a recipe.
 # shellcheck shell=sh

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Standard descriptors that are closed, files that may not grow: nothing of a run goes where
 # something else was meant to be, and nobody is ended without a word.
 . "$(dirname "$0")/cli.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What may follow on a command line: as the program says, and as three shells offer it.
 . "$(dirname "$0")/cli.sh"
 export HOME="$dir" XDG_STATE_HOME="$dir/state"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The user's configuration: where it is, what it says, changing it, and what is refused.
 . "$(dirname "$0")/cli.sh"
 tiny r.yaml

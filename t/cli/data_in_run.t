@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Data that change under a run: it saves, ends with 65 and no signal, and goes on from
 # there once they are back, to the same losses (RELIABILITY.md R29).
 . "$(dirname "$0")/cli.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # `etude doctor`: what is found on this machine, what is wrong with it, and what it leaves.
 . "$(dirname "$0")/cli.sh"
 export ETUDE_CONFIG_DIR="$dir/config" HOME="$dir/home" LC_ALL=C.UTF-8 TERM=xterm

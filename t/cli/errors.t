@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What is wrong with a recipe, as text and JSON, and the exit codes.
 . "$(dirname "$0")/cli.sh"
 tiny good.yaml

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # `etude eval`: every evaluator, its own data and metrics, in words and as JSON.
 . "$(dirname "$0")/cli.sh"
 tiny one.yaml

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The programs of examples/ run, say what they do, and end well.
 . "$(dirname "$0")/../tap.sh"
 own_folder etude-examples

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What `etude explain` draws: the learning rate over a run, as text and as JSON.
 . "$(dirname "$0")/cli.sh"
 unset LC_ALL LC_CTYPE LANG TERM

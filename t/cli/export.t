@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # etude export: a run for other programs.
 . "$(dirname "$0")/cli.sh"
 tiny r.yaml

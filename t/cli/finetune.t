@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Training from a file of weights: another head, names that begin as keys do, and every
 # way to say what may be left out.
 . "$(dirname "$0")/cli.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Which device computes: a GPU where one answers, and why not where none does. Drivers are
 # t/gpusim/driver.c, which answers what it is told.
 . "$(dirname "$0")/cli.sh"

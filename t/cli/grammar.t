@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The command line: what is understood, and how everything else is refused.
 . "$(dirname "$0")/cli.sh"
 tiny r.yaml

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Names from outside on a terminal: escapes, C1 controls, bytes that are not UTF-8 and
 # what turns text around, in the names of files, folders and runs, are shown as what they
 # are; in JSON they are escaped (RELIABILITY.md 7.8, section 9).

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # An algorithm that the recipe does not name joins a run of two ranks: what is said of it,
 # what cannot, and that a run that was killed goes on with it to the same weights.
 . "$(dirname "$0")/cli.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Limits of the system: open files, addresses, processes and threads. A run has what it
 # needs, or ends with 69 or 4 and a line that says why, and never by a signal or by a
 # library's own exit (RELIABILITY.md R26).

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What commands print, against what it is of: tables against JSON, exports and logs against
 # what was recorded, and command lines against what they say.
 . "$(dirname "$0")/cli.sh"

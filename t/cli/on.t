@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # `train --on`: a recipe is sent to a worker, and is a run there. The worker is reached by
 # an ssh that is none, as another user of this machine with folders of his own.
 . "$(dirname "$0")/cli.sh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A plugin with a component of each kind, and, by the macros that t/cli/plugins.t sets,
  * one with every fault that a plugin can have. */
 #include <etude/nn.h>

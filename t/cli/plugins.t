@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Plugins: a library built with the public headers alone adds components; what is not
 # allowed, not safe or not a plugin is refused before anything of it runs (RELIABILITY.md
 # 7.6, section 9, R34).

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # `etude train` as the ranks of somebody else's launcher: processes with torchrun's
 # environment, here two of them.
 . "$(dirname "$0")/cli.sh"

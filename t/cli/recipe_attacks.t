@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Recipes that are written to do harm (RELIABILITY.md 7.5, R32): each is refused, or read,
 # with 64 MiB for all that the program holds and within a second of the processor's time,
 # which the system enforces: or 20 times what an honest one takes, where that is more.

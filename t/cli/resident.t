@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A small set of images stays on the GPU, and a run sees the same bits as where its
 # batches are sent, whatever algorithms make of them. The GPU is t/gpusim's.
 . "$(dirname "$0")/cli.sh"

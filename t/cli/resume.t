@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Going on with a run: --resume, --autoresume, rerun; what may change; what is wrong.
 . "$(dirname "$0")/cli.sh"
 cat >r.yaml <<'R'

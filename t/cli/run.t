@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A run from its start to its end: what it prints, what it leaves behind, how it ends.
 . "$(dirname "$0")/cli.sh"
 tiny r.yaml

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs, looked at afterwards: runs, show, compare, logs, annotate.
 . "$(dirname "$0")/cli.sh"
 tiny r.yaml

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What is asked of a run that is under way, here and by ssh: set, algo, loglevel, one rank.
 . "$(dirname "$0")/cli.sh"
 export ETUDE_CONFIG_DIR="$dir/config" XDG_RUNTIME_DIR="$dir/r"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What commands that only look print, letter for letter: each in a file of t/cli/texts.
 # ETUDE_UPDATE=1 writes these anew, for a person to look at.
 . "$(dirname "$0")/cli.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Records of a fast run: record_interval makes them fewer, and whoever reads them sees the
 # same numbers as of a log with every batch.
 . "$(dirname "$0")/cli.sh"

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What is found before a run begins: validate and --dry-run say what the run would end
 # with, and name what a later version brings.
 . "$(dirname "$0")/cli.sh"

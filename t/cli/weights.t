@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # `etude weights`: what is in weight files, what differs, and another file of the same.
 . "$(dirname "$0")/cli.sh"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # `etude worker`: keys are made, pinned and compared; a host is served, here and by ssh.
 . "$(dirname "$0")/cli.sh"
 export ETUDE_CONFIG_DIR="$dir/config" XDG_RUNTIME_DIR="$dir/r"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fixture.h: data sets made up by the tests, and files in a folder of their own. */
 #ifndef ETUDE_T_DATA_FIXTURE_H
 #define ETUDE_T_DATA_FIXTURE_H

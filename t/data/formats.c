@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CIFAR and token files, texts, synthetic data, and summaries. */
 #include <fcntl.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IDX files: what a header may claim, gzip, pairs of files; Fashion-MNIST where it
  * is. */
 #include "core/data/idx.h"

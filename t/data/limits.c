@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What data are known again by, what happens to a file under a run, where windows and
  * evaluations end, what ranks are told, and other places where one more or one less
  * would go unseen. */

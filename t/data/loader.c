@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The loader: order, ranks, resumption, workers, windows, skipped samples, memory. */
 #include <math.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images that lie on a device: its batches are those of the host, bit for bit. */
 #include <stdio.h>
 #include <stdlib.h>

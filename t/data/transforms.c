@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Transforms: which pixels a crop, a flip and a resize show, what they become, and that
  * draws belong to samples and to nothing else. */
 #include <math.h>

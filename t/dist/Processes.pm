@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Processes.pm: what tests of a run's processes share: a folder of their own, a recipe that
 # trains until it is stopped, runs in it, and who they are. None of them outlives the test.
 package Processes;

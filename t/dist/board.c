@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* board.c: what ranks tell their supervisor through memory that they share, and what
  * becomes of its requests. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a viewer keeps of RELIABILITY.md section 5: the table at the end has a row for
  * each limit. Numbers are those of the document, not those of the sources; the clock is
  * the test's (talk.h). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What collectives promise, with ranks as processes on Gloo. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Commands are done at most once, and whoever asks again is told what came of them. */
 #include "config.h"
 

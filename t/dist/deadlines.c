@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What has a time in the supervisor has it of a clock that stops with the machine: a
  * command for which ranks and supervisor had no time has not expired (RELIABILITY.md
  * R27), and a rank for which there was none has not hung (R13). Of the commands that

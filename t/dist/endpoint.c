@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A run listens where nobody else can come, and removes nothing that is not its own. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Viewers that are cut, slow, many or hostile: rows R16 and R18 to R21 of
  * RELIABILITY.md section 10, in their short forms. Counts are compared, not times. */
 #include "config.h"

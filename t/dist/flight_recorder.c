@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank did last, as its dump has it: the newest, each once, in their order, at
  * times before the dump. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two ranks, step for step, against PyTorch's DistributedDataParallel on gloo:
  * gradients averaged, batch norm of a rank's own half. t/golden/make_ddp.py wrote the
  * losses. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Collectives as part of a graph: values, order, overlap with kernels, failure. */
 #include "config.h"
 

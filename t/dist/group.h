@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* group.h: ranks as processes of this test. */
 #ifndef T_DIST_GROUP_H
 #define T_DIST_GROUP_H

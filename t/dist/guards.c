@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What hub and worker keep of RELIABILITY.md section 7, as far as it is a matter of
  * time, or of what nobody sees from outside: the table at the end has a row for each
  * limit. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # Ranks that stand still, leave a collective out, hold the others back, or crash again and
 # again: the right one is named, with what it did last (RELIABILITY.md R04, R13, R15).
 use strict;

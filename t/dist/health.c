@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a rank says of its steps each second is of the same steps, all of it: the time
  * that it waits for others in an evaluation, or in a step that has not ended, is taken
  * from no other step's own time, and pauses are part of none (UX.md section 3). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heard.c: see heard.h. */
 #include "config.h"
 

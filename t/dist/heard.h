@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* heard.h: a worker's conversation without a worker or a viewer: what is said to it,
  * and what it says, message by message. */
 #ifndef ETUDE_T_DIST_HEARD_H

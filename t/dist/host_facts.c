@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a worker says of its machine: as nvidia-smi prints it, on the wire, and from
  * somebody who says what cannot be. */
 #include "config.h"

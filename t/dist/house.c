@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* house.c: see house.h. */
 #include "config.h"
 

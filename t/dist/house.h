@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* house.h: a run without a trainer: its directory, its log, and its hub as a process of
  * its own, with the test in the place of the supervisor. */
 #ifndef ETUDE_T_DIST_HOUSE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The hub and its viewers: all of them know what the log says, whenever they came. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What whoever holds a viewer's key, or none, tries at a worker that listens: to go on
  * with another's conversation, to take all places, memory or descriptors, to end it.
  * Connections are plain sockets of zmq with routing ids of the test's choice. */

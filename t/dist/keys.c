@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files of keys: what is right is read, what is wrong lets nobody in. */
 #include "config.h"
 

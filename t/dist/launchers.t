@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # Jobs of others' launchers on one machine: torchrun, Open MPI's mpirun, Slurm. What each puts
 # into the environment is imitated; where the programs are, they run, too.
 use strict;

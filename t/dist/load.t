@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # Four times as many busy processes as processors: no rank is taken for one that hangs, and
 # with ETUDE_LONG none for one that holds the others back (RELIABILITY.md R13). What is said
 # of slow ranks follows clocks, and a machine that is shared may be slow for reasons that

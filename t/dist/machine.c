@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* machine.c: what a rank says of its process and its machine. The GPU's part is in
  * t/cli/gpu.t, on the simulated one. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of a run is the same whenever one began to look: from the first record,
  * from a snapshot, or from the log that grows. */
 #include "config.h"

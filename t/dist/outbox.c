@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Answers for a viewer that takes none (hub_send.c): they wait in their order, as many
  * as there is room for; one more, and it is no viewer any more. Hub and viewer are
  * sockets of this test, which hold a message each, and no thread carries them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files of a run, piece by piece: each word names its own file, each rank has its own
  * log, and a piece begins where it was asked for, or so far from the end. */
 #include "config.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # A run is reached at a socket in a folder of its user's. Folders go, and are made again,
 # and are not always what they should be: the run says so, and is reached again.
 use strict;

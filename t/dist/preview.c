@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* preview.c: what a long log says before all of it has been read. */
 #include "config.h"
 

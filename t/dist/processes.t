@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # A run is processes: what becomes of it when one of them dies, stands still, or is asked
 # for something (RELIABILITY.md R02, R10 to R13, R15, R36, in short).
 use strict;

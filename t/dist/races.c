@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Commands to a run that trains, from operators who know nothing of each other, at the
  * worst of moments: each is applied once or not at all, as its answer says, in one
  * order that the log has and that all ranks keep (RELIABILITY.md 6, R23). */

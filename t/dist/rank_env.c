@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who has started a rank, which secrets are taken, and which names are this machine:
  * MASTER_ADDR is one of them, as the ranks of a run are all on one. What the machine is
  * called, which addresses it has and what other names stand for is the test's: see the

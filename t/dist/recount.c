@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A model counts what records say. Here it is counted again, from all that was told and
  * by plain loops: bins of any width, what is best, last, left out, taken back by a
  * resume; how long a run trained and evaluated, and how far it is.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rendezvous.c: how ranks of a launcher find their rank 0: a file that counts as long as
  * rank 0 holds it. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A run that has ended, as a worker tells it: to viewers of this version and of earlier
  * ones, whole, in pieces, and no more of the machine than that. */
 #include "config.h"

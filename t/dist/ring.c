@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ring between the training thread and the one that sends: order, what overflows,
  * two threads at it; the packets of the pipe behind it; and the sender itself. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What sam does with several ranks: each looks around in the direction of its own
  * gradient, all learn from the mean of what they have found, and end alike. The loss is
  * one whose gradient is known: rank r is drawn to the number that is its own, so that

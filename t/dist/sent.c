@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recipes that are sent to a worker: what came of one is said for a day, to whoever
  * asks again; one whose worker ended meanwhile is given up; and what is old is removed.
  * The program that starts is a script of the test's. */

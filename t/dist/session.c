@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a worker says when it is asked of its host: who it is, its runs, its machine,
  * how fast bytes come, and to recipes; and whom it turns away. Somebody's connection
  * may be full at any message. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # What signals, a terminal and the launcher's options do to a run of processes
 # (RELIABILITY.md R10 to R12, UX.md section 2).
 use strict;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a snapshot of a model has room for (RELIABILITY.md 5.9): any number; a text or
  * list that fills its place is loaded, and a snapshot with one that is longer is
  * refused. */

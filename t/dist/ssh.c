@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Asks another machine for its key by ssh, which is a script here: the key is found, a
  * refusal has its reason, and an ssh that prints nothing is ended in time. */
 #include "config.h"

@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # Starts that do not come to an end: names that cannot be told, ranks that stand still before
 # the first batch. Each ends, by itself or with one signal.
 use strict;

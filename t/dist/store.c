@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What rank 0 knows of the other ranks (store.h): which of them are lost, and what each
  * has come to when a collective failed. The ranks are connections of this test. */
 #include "config.h"

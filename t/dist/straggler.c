@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which ranks are said to hold the others back (RELIABILITY.md R13, UX.md section 3):
  * when one begins to, and not again until it has caught up meanwhile; with the part of
  * its step that is to blame. Health records as ranks send them, given to the supervisor

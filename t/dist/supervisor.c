@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a supervisor does about its run by itself: it answers the commands that the hub
  * passes on, and looks after the run's files. The test is the hub, the ranks and the
  * one that looks at the run, and has the clock. */

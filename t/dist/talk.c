@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* talk.c: see talk.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* talk.h: a hub whose clock is the test's, and viewers that say to it what they like,
  * message by message: for what an etd_client never does. */
 #ifndef ETUDE_T_DIST_TALK_H

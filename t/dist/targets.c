@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What people write for a run somewhere: a worker's name, an address, a run at
  * either. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Data-parallel training: several ranks are one, but for rounding; they stay alike, and
  * do together whatever ends or changes a run. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* transcript.c: a conversation of each version that was ever released is understood,
  * and this version still writes its own, byte for byte.
  *

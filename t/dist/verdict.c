@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a supervisor decides, row by row (RELIABILITY.md section 4): whether a run that
  * has crashed is started again, how long a rank may stand still, who is to blame, how
  * long a stop may take, and what a run came to. That the supervisor does as is decided

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Viewers that were written from the manual page alone see what the log says. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire.c: frames are what they were, keep their limits, and refuse all else. */
 #include "config.h"
 

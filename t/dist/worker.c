@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who may do what at a worker: R24 of RELIABILITY.md section 10. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* R07: the k-th call of each kind fails, or does less than it was asked to, for every k
  * until a save and a load come through clean: what was saved before is whole, nothing
  * half-made and no descriptor is left, and what can be done is done. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* R05: a machine that stops at any instant of a save. Each file operation of a save is
  * recorded; then what a disk may hold after a stop is built and loaded: every prefix of
  * the operations, writes cut short, and whatever was not yet synced lost, zeroed, or

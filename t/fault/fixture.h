@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fixture.h: what the tests of faults share: folders that come and go, a small run that
  * saves and loads, and what must never be left behind. */
 #ifndef ETUDE_T_FAULT_FIXTURE_H

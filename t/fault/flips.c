@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* R06: each bit of a checkpoint of 64 KiB turned over: never is it taken for whole. */
 #include <fcntl.h>
 #include <stdio.h>

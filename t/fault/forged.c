@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* R33: checkpoints that somebody made to do harm: every digest in them is right.
  * Headers that lie are refused with a sentence, and what holds any value at all is
  * refused or loaded, and trained on, without a crash. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* R25: the k-th allocation of a save, a load, a resume, a step fails, once or from
  * there on, for each k (or each few): nothing crashes, leaks or is lost, and what is
  * done once there is memory again has the same bits as if there always had been. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* R28: numbers that are not finite put into a loss, a gradient, an input, a weight:
  * such a step changes nothing, its state is never committed, and the run does what its
  * policy says: stop, skip, or go back to the newest checkpoint. */

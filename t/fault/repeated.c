@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Saves that fail again and again: the run goes on and says so, louder from the third
  * in a row; with checkpoint.on_failure: stop it ends there. Saves after every batch, of
  * 14; the disk refuses every sync that the test wants it to. */

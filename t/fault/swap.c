@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* R33: a checkpoint whose files are exchanged while it is read, between any two calls:
  * what is loaded is what one writer wrote, or nothing. It follows from every byte being
  * read once, which is seen here too. */

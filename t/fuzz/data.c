@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target of the data files' parsers; see replay.h. The input's first byte says
  * which: 0 IDX, the rest is the file; 1 CIFAR, then label bytes and the file's size; 2
  * tokens, then their width, the file's size and its header's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target of the log of events; see replay.h. The input is a file, whose checksums
  * are made right so that what they guard is reached.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target of the files that say who is let in and where others are; see replay.h.
  *
  * Whatever the bytes: no crash, nothing read beyond them, and where a line is wrong

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target of MANIFEST; see replay.h. The input is what stands before the digest,
  * which is made right: nothing else would get past it.
  *

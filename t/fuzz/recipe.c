@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target of the recipe reader; see replay.h.
  *
  * Whatever the bytes: no crash, nothing left allocated, and what is accepted resolves

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replay.h: what a fuzz target does without a fuzzer: reads its seeds, and damaged
  * copies of each. With libFuzzer: clang -fsanitize=fuzzer,address -DET_FUZZER on the
  * target and the libraries, without replay.c. */

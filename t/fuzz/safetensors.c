@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target of the safetensors header; see replay.h. The input is a file.
  *
  * Whatever the bytes: no crash, nothing left allocated; what is accepted covers its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* script.c: see script.h. */
 #include "t/fuzz/script.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* script.h: a conversation as text, for fuzz targets of whole conversations.
  *
  *     times 40                      what is below is done so often

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target of a model's snapshot; see replay.h.
  *
  * Whatever the bytes: no crash, nothing left allocated, a model that refused them is as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target of whole conversations; see replay.h and script.h. A host's side of one
  * (session.h) and a viewer's (client.h), with the test in the place of the run's hub:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzz target of what comes over the wire; see replay.h. The input is one message.
  *
  * Whatever the bytes: no crash, nothing read beyond them, nothing left allocated, and

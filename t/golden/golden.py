@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the golden runs share with t/train/golden.c: numbers from a formula.
 
 Weights, pixels, labels and tokens are hashes of (stream, index), so that a run is stored

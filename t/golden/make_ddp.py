@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes ddp.txt: 20 steps of make_resnet20.py's network and of make_gpt.py's in PyTorch's
 DistributedDataParallel, two processes on gloo with half of each batch: batch norm sees its
 process's half alone, gradients are averaged. The loss is the mean of the two."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes gpt.txt: 50 steps of a two-layer GPT-2 of width 32 on 4 sequences of 16 tokens
 out of 64; AdamW, lr 3e-3, betas 0.9 and 0.95, weight decay 0.01."""
 import numpy

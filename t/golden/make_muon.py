@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes muon.txt: parameters after updates by torch.optim.Muon and torch.optim.AdamW,
 which t/unit/muon.c does again. PyTorch iterates in bf16; here its own functions run with
 that one word replaced, in f64 (what is compared with) and in f32."""

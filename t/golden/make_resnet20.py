@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes resnet20.txt: 50 steps of ResNet-20 on 3x8x8 images, 16 a batch, 10 classes;
 SGD, lr 0.002, momentum 0.9, weight decay 5e-3.
 

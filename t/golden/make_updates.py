@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes updates.txt: parameters after updates by each optimizer but Muon, which
 t/unit/updates.c does again. Gradients change sign and fall, so that averages lag behind
 them and the largest second moment is not the last one; halfway the rate falls to a third.

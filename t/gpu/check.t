@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What must be true of a GPU: the tests that compare devices, with ETUDE_DEVICE in the place
 # of the processor (t/device.h). `make gpu-check` runs it on the GPU, `make check` on the
 # simulated one. Each program is one line here; what failed in it follows as comments.

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The script of a GPU's first hour (bench/gpu/first-hour), without one: whatever crashes,
 # hangs or is missing has its line in the table, and the rest is done. The build it is given
 # has some programs of this one and some that go wrong.

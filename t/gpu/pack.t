@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A pack (bench/gpu/pack.sh) on another machine: it is unpacked beside a tree of Python's
 # CUDA packages and a driver that answers what it is told (t/gpusim/driver.c), and must
 # reach that driver. Without a CUDA module in the build the simulator's takes its place.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* block.cc: the threads of a block, on one thread of the host.
  *
  * A thread is run on a fiber (a stack of its own). A fiber runs one thread after the

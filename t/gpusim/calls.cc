@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* calls.cc: how every call begins and ends: the lock, errors, faults, counters,
  * seed. */
 #include <cstdarg>

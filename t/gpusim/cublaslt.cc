@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cublaslt.cc: cuBLASLt on the simulated GPU: what its manual demands, and plain loops.
  *
  * D = alpha opA(A) opB(B) + beta C, column-major. Sums are in f32; operands of TF32 are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn.cc: cuDNN's graph API on the simulator: descriptors, heuristics, plans.
  *
  * One table says which attributes a descriptor has, of what type and how many. Setting

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_check.cc: what the attributes of a descriptor must be to each other, and which
  * operation graphs have an engine.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_run.cc: an operation graph, computed one operation after the other.
  *
  * A tensor's elements are kept by their offset in memory, also where the tensor is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_sim.h: what the files of the simulated cuDNN share. */
 #ifndef GPUSIM_CUDNN_SIM_H
 #define GPUSIM_CUDNN_SIM_H

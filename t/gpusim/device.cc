@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.cc: what the simulated GPU says it is: a small Hopper. */
 #include <cstdio>
 #include <cstdlib>

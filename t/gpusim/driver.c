@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver.c: a driver that answers what FAKE_DRIVER says: its version, what cuInit and
  * cuDeviceGetCount return, and how many GPUs there are: "13000 0 0 1". The tests build
  * it as libcuda.so.1. */

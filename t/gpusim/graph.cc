@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph.cc: capture and graphs.
  *
  * While a stream is captured, what it is given becomes nodes of a graph. A node comes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Graphs of several operations through dnn.h, as attention writes them: computed right,
  * refused with a sentence, and found again on disk. */
 #include <math.h>

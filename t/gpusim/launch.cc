@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch.cc: kernels into streams: limits, addresses, faults that were asked for. */
 #include <cstdio>
 

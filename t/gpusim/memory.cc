@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.cc: device memory, pools of it, and pinned host memory.
  *
  * Device memory is one reserved range of addresses that the host may touch only while

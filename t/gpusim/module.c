@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the CUDA module settles when a kernel is prepared, what it refuses, and what it
  * says of its failures: calls on the module itself. */
 #include <math.h>

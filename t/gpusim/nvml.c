@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvml.c: sensors of a GPU at 0000:01:00.0, which is where the simulated one says it
  * is. FAKE_NVML=CALL=CODE,... has calls answer CODE: "power=3,init=9". Compiled with
  * OLD_DRIVER it lacks what early drivers lacked. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvrtc.cc: NVRTC with the host's compiler, and libraries that are loaded from memory.
  *
  * A program's text is CUDA C++ that asks for no header; the simulator's own comes

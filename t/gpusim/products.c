@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which of cuBLASLt's algorithms multiplies a shape: timed once, kept in the process
  * and on disk, and how often the library is called. */
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* race.cc: two threads of a kernel at one place with nothing between them.
  *
  * Kernels that are compiled with -fsanitize=thread call these functions at each access,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* races.cc: that the simulated GPU finds threads at one place with nothing between
  * them, whatever the order in which they ran, and nothing where something is. */
 #include <cuda_runtime.h>

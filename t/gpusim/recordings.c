@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which runs of a plan replay a recording, where the leaves that it reads lie at one
  * place, at another each time, at two in turns; where the plan writes them; and where
  * copying them costs more than it saves, or there is no memory for it. Results are

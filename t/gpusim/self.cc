@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* self.cc: the simulated GPU itself: that kernels compute what they would on a GPU, and
  * that the mistakes it is there to find are found. */
 #include <sys/wait.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state.h: what the files of the simulator share. One lock guards all of it; work of
  * streams runs under that lock, on the thread that waits for it. */
 #ifndef ETUDE_GPUSIM_STATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stream.cc: streams, events, copies, and when queued work runs.
  *
  * Nothing runs before somebody waits for it. Then, as drawn: only what the wait needs;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* symbols.cc: names of kernels and where their static shared memory is, from the symbol
  * table of the file they are in: kernels are seldom exported, so the loader knows
  * neither.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trap.cc: says what a fault of the processor means here, before the process dies of
  * it. Left out where somebody else handles these signals (AddressSanitizer). */
 #include <signal.h>

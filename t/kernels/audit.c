@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* No dense op of the models we train falls to a slow implementation of oneDNN.
  *
  * Its reference convolution is 100 to 4000 times slower than the others (ENGINE.md

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blas_names.h: what of cuBLASLt's header the simulator's repeats: NAME(x) is a code,
  * SIZE(x) a type that is kept on disk or handed over. */
 #ifndef T_KERNELS_BLAS_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases.c: which cases each op has, and those of ops on single elements. */
 #include "t/kernels/edges.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases.h: every op with a kernel, on shapes and layouts that kernels get wrong. */
 #ifndef T_KERNELS_CASES_H
 #define T_KERNELS_CASES_H

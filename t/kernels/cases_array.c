@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases_array.c: cases of reductions, matrix products and movement. */
 #include "t/kernels/families.h"
 

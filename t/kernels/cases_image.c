@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases_image.c: cases of convolution, pooling, resizing, and of batches of
  * raw images. */
 #include "etude/rng.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cases_net.c: cases of normalisation, softmax, losses and attention. */
 #include "t/kernels/families.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* compare.h: one op on a device against the same op on the reference.
  *
  * The device gets f32 operands, or bf16 or f16 ones where the bench narrows them; the

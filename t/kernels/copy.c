@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU's copies: every order of axes on either side, and bytes of any number. */
 #include <stdint.h>
 #include <stdlib.h>

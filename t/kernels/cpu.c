@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU device against the reference. Arguments: ops to run; default all. */
 #include "t/kernels/cases.h"
 #include "t/kernels/module.h"

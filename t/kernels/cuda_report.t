@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # What the compiler says of the CUDA kernels, without a GPU: for every kernel and
 # architecture no spills, and no more static shared memory than a block has without asking.
 # That a block's threads find registers follows from the launch bounds, which the compiler

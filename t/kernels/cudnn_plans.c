@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every kind of graph that is given to cuDNN has an engine there:
  * plans are made by the real library, without a GPU, for an H200 that is only
  * described. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Attention's graphs have engines in cuDNN: the part of t/kernels/cudnn_plans about
  * them. These engines are compiled (about 2 s each here), for which cuDNN wants a
  * driver. */

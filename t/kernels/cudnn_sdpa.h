@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_sdpa.h: the part of t/kernels/cudnn_plans about attention. */
 #ifndef T_KERNELS_CUDNN_SDPA_H
 #define T_KERNELS_CUDNN_SDPA_H

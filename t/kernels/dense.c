@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU's convolutions and products against their definitions, summed in double. */
 #include <math.h>
 #include <stdio.h>

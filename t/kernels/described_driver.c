@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* described_driver.c: a CUDA driver that has no device and takes every kernel: what
  * cuDNN wants of libcuda.so.1 when it compiles kernels for a device that is only
  * described. It is built under that name and loaded by t/kernels/cudnn_plans; nothing

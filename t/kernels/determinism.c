@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU's own loops give the same bits when the same call runs again, with one thread
  * and with several; between them, and between them and the reference, only the rounding
  * of sums may differ. */

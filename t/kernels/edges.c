@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Special values, and sizes one less and one more than a tile, for every op (edges.h):
  * the reference in f32 against itself in f64, and the CPU device against the reference;
  * with ETUDE_DEVICE that device alone. Arguments: ops to run; default all. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* edges.h: special values, and sizes about the tiles of kernels, for every op.
  *
  * edges.def has a row for each op and each form in which its operands are made: which

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* edges_forms.c: forms of element-wise ops, reductions, products and movement; see
  * edges.h. */
 #include "t/kernels/edges.h"

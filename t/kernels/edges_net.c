@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* edges_net.c: forms of convolution, pooling, normalisation, softmax, losses and
  * attention; see edges.h. */
 #include "t/kernels/edges.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* edges_run.c: see edges.h. */
 #include "t/kernels/edges.h"
 

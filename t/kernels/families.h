@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* families.h: the cases of op families that cases.c lists; private to the harness. */
 #ifndef T_KERNELS_FAMILIES_H
 #define T_KERNELS_FAMILIES_H

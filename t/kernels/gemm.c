@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What cuBLASLt is told of products, by the library itself: descriptions need no GPU.
  * Where the toolkit is not installed there is no library to ask. */
 #include "t/tap.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_simulated.c: the codes of the simulator's cublasLt.h, for gemm.c. */
 #include <cublasLt.h>
 

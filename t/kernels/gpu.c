@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA module's kernels against the reference: on the simulator, or on the GPU with
  * ETUDE_DEVICE=cuda. Arguments: f32, bf16 or f16, what stands for f32 (default: each in
  * turn); ops to run (default: all). --list prints the names of all and runs nothing. */

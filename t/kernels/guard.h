@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* guard.h: host memory whose end and surroundings are watched.
  *
  * A block ends where a page ends, and the pages before and behind it cannot be touched:

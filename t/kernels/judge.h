@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* judge.h: what operand.c, compare.c and sizes.c share; private to the harness. */
 #ifndef T_KERNELS_JUDGE_H
 #define T_KERNELS_JUDGE_H

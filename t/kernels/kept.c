@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What device modules keep on disk: found again by its key, and never in part; and the
  * faster of two ways, which is timed once. */
 #include <dirent.h>

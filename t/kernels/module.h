@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* module.h: a device module, loaded from the build directory, for tests. */
 #ifndef T_KERNELS_MODULE_H
 #define T_KERNELS_MODULE_H

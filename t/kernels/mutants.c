@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the cases do not let through: kernels that are wrong in ways in which kernels
  * are.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU device on bf16 and f16 against the reference, in every op's cases: operands
  * as those formats hold them, sums in f32, results rounded once. Arguments: ops to run;
  * default all. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* operand.c: the arrays that cases compare devices on; see compare.h. */
 #include "t/kernels/judge.h"
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Fused convolutions where oneDNN has no kernel that does both: on the oldest instruction
 # set that it knows they are two kernels (conv_split.c), with the same results.
 ET_BUILDDIR=$(cd "${ET_BUILDDIR:-.}" && pwd)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reference device against numbers worked out by hand. */
 #include "kernels/ref/ref.h"
 #include "t/tap.h"

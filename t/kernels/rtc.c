@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs that are compiled at run time, on the simulator with the host's
  * compiler (or on the GPU with ETUDE_DEVICE=cuda), against the reference: a chain of
  * each form; and what is kept of them from one device to the next. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA C that is generated for element-wise programs, compiled by the real NVRTC
  * for the GPUs it is for. Needs the toolkit, and no GPU. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reference in f32 against itself in f64: every case is legal, every result is
  * written, and the tolerances leave room for rounding alone. */
 #include "kernels/ref/ref.h"

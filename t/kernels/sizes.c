@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sizes.c: how large the terms are of which a result is made.
  *
  * A kernel in f32 errs by some units in the last place of the numbers that it handles,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gradient ops of the reference against central differences, in f64.
  *
  * For a random direction v of operand x and a random dy,

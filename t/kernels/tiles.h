@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tiles.h: how forms of edges.h are written down. */
 #ifndef T_KERNELS_TILES_H
 #define T_KERNELS_TILES_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Lint.pm: what the lint tests share: the tree's files, and C without its comments.
 package Lint;
 use strict;

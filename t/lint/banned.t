@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # Functions that are not used: those that overrun buffers, lose errors or keep hidden
 # state anywhere; those that speak to the terminal or end the process below cli.
 use strict;

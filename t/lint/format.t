@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # The tree is as .clang-format says: C, its headers, and the C++ of tests and of Gloo. CUDA
 # (.cu, .cuh) is not: clang-format takes __launch_bounds__ for the name of a function.
 use strict;

@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # Every public header stands alone, in C11 and in C++17, without a warning.
 use strict;
 use warnings;

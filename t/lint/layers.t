@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # Calls go down: kernels <- core <- dist <- tui <- cli. A layer includes only itself,
 # those below it and the public headers; only the CPU device knows oneDNN.
 use strict;

@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # The manual pages say what the program does: every command, option, component, variable
 # and exit status is in one, and mandoc finds nothing to remark in any.
 use strict;

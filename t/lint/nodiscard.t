@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # A status that nobody looks at is a failure that nobody hears of: every function that a
 # header declares and that returns et_status is ET_NODISCARD. Who may ignore one says so by
 # "(void)!", with the reason in a comment.

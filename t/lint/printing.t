@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # What may come from outside (names of files, runs and hosts, lines of logs) is printed by
 # et_print, et_print_json or what passes et_visible, so that no escape of it reaches a
 # terminal (RELIABILITY.md 7.8). In the files that print for people every other call that

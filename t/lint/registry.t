@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # One file, one row: what is defined is registered, what is registered is defined, and
 # nothing else in the program knows an algorithm by name.
 use strict;

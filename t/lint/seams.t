@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # Files and clocks of core are reached through core/base/seams.h, so that a test can make
 # the k-th call fail, or set the clock back (RELIABILITY.md section 11). What goes past it
 # is listed here with the reason, and the list has nothing that is not so.

@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # The layout of what clang-format does not look at, and the limits of HACKING, "Committing":
-# blanks, widths, lengths, and no promises in comments.
+# blanks, widths, lengths, licenses, and no promises in comments.
 use strict;
 use warnings;
 use FindBin;
@@ -18,6 +19,16 @@ my @c = files(qr/\.(c|h|def|cc|cuh?)$/, @folders);
 my @text = (@c, grep { !m{^t/fuzz/} } files(qr/\.(am|t|pm|py|sh|yaml|[1-9])$/, @folders),
             files(qr/./, 'doc'),
             grep { -f "$root/$_" } qw(configure.ac Makefile.am bootstrap README.md HACKING NEWS AUTHORS));
+
+# A license stands in the first line, or below the one that names an interpreter.
+my $license = 'SPDX-License-Identifier: Apache-2.0';
+my @licensed = (@c, grep { $_ !~ m{^t/fuzz/.*-seeds/|^bench/results/} }
+                files(qr/\.(am|t|pm|pl|py|sh)$/, @folders),
+                files(qr{/(find-cuda|make-\w+)\.sh$|/doc-filter\.pl$|/et_\w+\.m4$}, 'build-aux', 'm4'),
+                qw(.ci/run bench/gpu/first-hour bootstrap configure.ac etude.pc.in Makefile.am));
+my @unlicensed = grep {
+    -f "$root/$_" && slurp($_) !~ m{\A(?:#!.*\n)?(?:/\* |\# |dnl )\Q$license\E(?: \*/)?\n}
+} @licensed;
 
 my (@tabs, @wide, @blanks, @ends, @promises, @long);
 my %is_c = map { $_ => 1 } @c;
@@ -44,5 +55,6 @@ none('C has at most 88 columns, tables and CUDA 100', @wide);
 none('no line ends in blanks', @blanks);
 none('every file ends in one newline', @ends);
 none('known gaps are NEEDSWORK sentences', @promises);
+none('every source names its license', @unlicensed);
 none("no source has more than $lines lines", @long);
 done_testing();

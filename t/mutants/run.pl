@@ -1,4 +1,5 @@
 #!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
 # run.pl [AREA|MUTANT...]: puts defects into a copy of the sources, one at a time, and tells
 # which of them the tests see. doc/testing, "Mutants", says how they are chosen.
 #

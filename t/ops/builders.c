@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What builders do besides appending a node: layouts, defaults, compositions,
  * errors. */
 #include "etude/etude.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every gradient against central differences, in double on the reference device.
  *
  *   dL/dx_i ~ (L(x + h e_i) - L(x - h e_i)) / 2h

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the results of every op look like, what it says about operands that do not fit,
  * and what it counts as its work. One row per case; each row of ops.def has one. */
 #include "etude/ctx.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The bounds of what operations take: of each attribute the last value that is taken
  * and the first that is refused, and which operands may have which dtype. */
 #include "etude/ctx.h"

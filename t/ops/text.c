@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "t/ops/text.h"
 #include "t/tap.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.h: arrays of a test case as text.
  *
  *   f32[2,3]        row-major          f32[2,3,4,5]cl   channels-last

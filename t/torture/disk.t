@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # A disk that is full, read-only or gone while a run trains (RELIABILITY.md R08, R09):
 # training goes on, the next save is good once there is room, and a run whose last state
 # could not be saved says so. In a user namespace, with a file system of 8 MiB.

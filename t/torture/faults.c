@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* faults.c: the program `etude` in a world that breaks where it is told to.
  *
  *     ETUDE_FAILPOINTS="rename=kill@3;batch_end=stop@100;write=errno:ENOSPC@7"

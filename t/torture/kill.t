@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # A run that is killed, wherever that may be, and started again is the run that nobody
 # killed: losses, rates, gradient norms, evaluations, bit for bit (RELIABILITY.md R01,
 # R03, R10, R11). Killed at points that are spread over all there are (every one with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Microbatches are a matter of memory alone: the gradients of 1, 2, 3 or 4 add up to
  * the same step, and `grad_accum: auto` under a limit gives the run of the fixed
  * number. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A run gives the same bits whether its steps are recorded or not and whether the host
  * runs ahead or not, with updates that are skipped among them: on the simulated GPU, or
  * on the one that ETUDE_DEVICE names. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* best_model_saver and model_ema: the file holds the weights that the best evaluation
  * used. weights_saver: files of the weights of certain times. */
 #include <glob.h>

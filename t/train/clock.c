@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clocks: what a run does by time follows the clock that only grows. The wall clock may
  * be set a day forward or back at any moment: only the times that people read show it
  * (RELIABILITY.md R27). */

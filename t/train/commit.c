@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a step's commit takes: the gradient unscaled, measured and clipped, the update,
  * the average of the weights, the numbers for the host. All of it is counted: kernels,
  * copies and memory cleared, from the end of the last backward pass to the beginning of

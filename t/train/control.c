@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests to a run that is under way: when they are applied, what they change, what is
  * written down of them, and that a run that goes on does the same again, bit for
  * bit. */

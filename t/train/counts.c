@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a step costs once it is warm: no allocation on host or device, no plan, no
  * kernel prepared, a known number of kernels launched, and no more instructions between
  * them than is known. A bare step (forward, backward, update) and a whole trainer step

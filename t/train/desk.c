@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* desk.c: see desk.h. */
 #include "t/train/desk.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* desk.h: a run of a recipe that is asked for something on its way. */
 #ifndef ETUDE_T_TRAIN_DESK_H
 #define ETUDE_T_TRAIN_DESK_H

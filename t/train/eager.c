@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ETUDE_EAGER=1, where each node is computed alone, gives the planned run bit for bit.
  *
  * The plan fuses: chains of element-wise ops, batch norm with the sum and ReLU behind

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When a trainer evaluates, on what, with which metrics, and in how much memory. */
 #include <math.h>
 #include <stdio.h>

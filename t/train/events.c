@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order of events: the golden traces of spec/trainer.md 1.8. */
 #define _POSIX_C_SOURCE 200809L /* setenv */
 #include <stdio.h>

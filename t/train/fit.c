@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fit called again: durations add, time goes on, schedules see the new length, and what
  * a call brings with it takes the place of what was there. An epoch has two batches. */
 #include <math.h>

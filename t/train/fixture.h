@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fixture.h: a small training run for tests: counted images, an MLP, SGD, device "ref"
  * or the one of ETUDE_DEVICE. */
 #ifndef ETUDE_T_TRAIN_FIXTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of a model are frozen and thawed while it is trained: what keeps a copy of the
  * weights follows, a run that is resumed goes on with what was frozen, and nothing is
  * laid out anew for it. */

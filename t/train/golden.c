@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Training, step for step, against losses of the same networks in PyTorch: t/golden
  * holds the programs that wrote them and one line a step. */
 #include "t/device.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* golden_run.c: see golden_run.h. */
 #include "t/train/golden_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* golden_run.h: the networks of t/golden, trained as PyTorch trained them. */
 #ifndef T_TRAIN_GOLDEN_RUN_H
 #define T_TRAIN_GOLDEN_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parameter groups: rates, decays and schedules of their own, by name. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_history: what a run came to, epoch by epoch. */
 #include <math.h>
 #include <stdio.h>

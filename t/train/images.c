@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image_visualizer: the pictures that it writes, pixel by pixel. */
 #include <dirent.h>
 #include <png.h>

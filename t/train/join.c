@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An algorithm that the recipe does not name joins a run that goes on: it is the run
  * that it would be had the recipe named it, and it been off so far; a run that goes on
  * from a checkpoint does the same again; and what cannot join changes nothing. */

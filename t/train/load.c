@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Beginning from a checkpoint: which one is taken, what is said about the others, what
  * must fit, and what may be left out. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The loop: it learns, microbatches change nothing, memory is respected, it stops. */
 #include <math.h>
 #include <string.h>

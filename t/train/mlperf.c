@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlperf: the lines of its result file. */
 #include <jansson.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Monitors that look into the step: what they log is what can be computed from the
  * parameters, moments and activations by hand. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A profile: which batches it holds, that its spans nest, and how many a step has. */
 #include <jansson.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A device with a queue of its own: a warm step is one launch, with no stop and no
  * allocation; and a batch that finds too little memory is done in pieces. On the
  * simulated GPU, which counts. (t/train/ahead.c: that a run's bits do not depend on

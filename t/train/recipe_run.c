@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recipe_run.c: see recipe_run.h. */
 #include "t/train/recipe_run.h"
 

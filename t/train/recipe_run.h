@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recipe_run.h: a training run made from a recipe's text, as `etude train` makes it. */
 #ifndef ETUDE_T_TRAIN_RECIPE_RUN_H
 #define ETUDE_T_TRAIN_RECIPE_RUN_H

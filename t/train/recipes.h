@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recipes.h: small recipes that between them touch most of the engine: convolution,
  * every norm, attention, dropout, augmentation, shuffling, workers, schedules. */
 #ifndef ETUDE_T_TRAIN_RECIPES_H

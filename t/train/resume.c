@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A run that is stopped after any of its batches and begun again from its checkpoint
  * gives the same bits as one that never stopped: losses, evaluations, parameters. For
  * every algorithm there is, mid-epoch, with workers, dropout, augmentation. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* With deterministic: true or without it (on a GPU with it alone), the same recipe,
  * seed and thread count give bitwise the same run: losses and parameters, with one
  * thread and again with two, however many workers prepare the batches. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loss scaling of amp_fp16: the rule, that a skipped step changes nothing, and who sees
  * which gradient. An MLP on eight images, in batches of four; device "ref", and "cpu"
  * where it is said. */

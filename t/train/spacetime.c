@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Space-time equivalence: a batch is the same batch in 1, 2, 4 or 8 microbatches, for
  * every model and every algorithm there is. A row of models.def or algorithms.def that
  * has no case here fails.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The steps of the loop that a user may replace, and predictions. */
 #include <math.h>
 #include <stdio.h>

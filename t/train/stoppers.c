@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stoppers: when they end a run, and what they compare. */
 #include <math.h>
 #include <stdio.h>

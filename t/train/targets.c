@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* targets.c: the goal that ends a run: how it is written, which metric it means, when
  * it is reached, and what becomes of that. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* telling.c: what a run tells of itself: its time without evaluations and pauses, its
  * counters, its work, why it ended; and that a step that is only planned is in none of
  * that. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # One accent, used sparingly: on each golden screen what says "here" or "press this" wears
 # it, in less than a tenth of the cells that are not blank. VISUAL.md section 1.
 use strict;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* asks.c: what Monitor's keys ask of a run, letter for letter, and what they refuse to.
  */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* border.c: borders that a mouse drags: how far, on which screens, and what is kept. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chart.c: what sets the scale of a chart, and how much room it needs. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* closer.c: which series Monitor's charts show, what of them, and what the ranks' lines
  * say at each width. */
 #include "config.h"

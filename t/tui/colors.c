@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* colors.c: colours of a theme's file, what each depth makes of a role and a ground,
  * and which terminals are sent how many. */
 #include "config.h"

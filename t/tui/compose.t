@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The screen Compose: as it is drawn, what its keys do to the recipe, and its files.
 . "$(dirname "$0")/screens.sh"
 cp "$ET_SRCDIR/t/tui/mild.yaml" .

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* composing.c: what the keys of Compose do to a recipe's text, and to its file. The
  * estimates that the screen asks for are this program once more, and say nothing. */
 #include "config.h"

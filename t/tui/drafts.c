@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* drafts.c: what Compose says of a text while its estimate is being made: nothing that
  * was said of the text before. The estimates are this program once more, and end when
  * the test lets them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* drawn.c: see drawn.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* drawn.h: charts as text. */
 #ifndef ETUDE_T_TUI_DRAWN_H
 #define ETUDE_T_TUI_DRAWN_H

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # --dump-screen prints every screen, at any size.
 . "$(dirname "$0")/screens.sh"
 export ETUDE_CONFIG_DIR="$dir/conf" XDG_STATE_HOME="$dir/state"

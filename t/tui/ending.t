@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # How a run ended: the page over its charts, `etude show`, and the ways on of both.
 . "$(dirname "$0")/screens.sh"
 export TERM=xterm-256color

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* example.c: writes the run that the mock-ups of UX.md section 3 show, as its
  * supervisor would have: 8 ranks, ResNet-50, 38% done, rank 5 slow for its data.
  *

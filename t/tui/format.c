@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* format.c: numbers, times and sizes as screens show them, on both sides of every
  * change of form; what metrics are called. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grid.c: text on its way into cells, colours, characters. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hosts.c: the screen Workers by what workers answer. Those who are asked are this
  * program once more, which answers as `etude worker` would. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* job.c: a command that the workbench runs beside itself: what it prints and says is
  * taken as it comes, and nobody waits for what it does not say. The command is this
  * program once more. */

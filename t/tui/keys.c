@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* keys.c: the table of keys, what users may change of it, and what is typed. */
 #include "config.h"
 

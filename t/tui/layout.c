@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layout.c: no size of a terminal has two things in one place, or one outside. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lengths.c: how far Monitor says that a run, its epoch and its evaluations are. */
 #include "config.h"
 

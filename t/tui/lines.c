@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lines.c: what ranks wrote and what happened meanwhile is one stream of lines, in
  * order of time, each once. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* logs.c: the screen Logs keeps the newest lines. Where the oldest go, what is selected
  * and where it stands on the screen stay as they are. What its keys show of a few
  * lines. */

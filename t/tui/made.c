@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* made.c: see made.h. */
 #include "config.h"
 

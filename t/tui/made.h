@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* made.h: a run that is made up record by record, without files or processes, and what
  * is shown of it. */
 #ifndef ETUDE_T_TUI_MADE_H

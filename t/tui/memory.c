@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c: whichever allocation fails, the screens stay, and leak nothing.
  * RELIABILITY.md section 10, R25: draw a frame. */
 #include "config.h"

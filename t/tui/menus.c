@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* menus.c: what screens are made of: fields, lists, menus, bars. Fields and lists are
  * tried with random keys against plain ones of this file. */
 #include "config.h"

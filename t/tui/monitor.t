@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Screens of a recorded run, cell for cell: those of UX.md section 3, from its example.
 . "$(dirname "$0")/screens.sh"
 export TERM=xterm-256color

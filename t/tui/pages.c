@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Many runs: the first picture of Runs needs those that it shows, and stays as it is
  * while the others are read. */
 #include "config.h"

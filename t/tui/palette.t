@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The palette: everything from everywhere. With tmux, a theme is seen before it is taken.
 . "$(dirname "$0")/screens.sh"
 mkdir -p conf/themes

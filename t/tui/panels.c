@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* panels.c: what Monitor's panels say of runs that are made up: every boundary of what
  * a number, a sign or a word depends on, on both sides. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* picture.h: a screen of a run that t/tui/example wrote, and what stands on it. */
 #ifndef ETUDE_T_PICTURE_H
 #define ETUDE_T_PICTURE_H

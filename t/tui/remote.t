@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A worker that listens on the network, and the screens of another user of this machine,
 # who knows nothing of its folders: tested, its runs, attached to, steered; and keys.
 . "$(dirname "$0")/screens.sh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rivals.c: writes the runs of the mock-ups of Runs and Compare (UX.md section 3), as
  * if they had been trained: ./runs/<name>, with times that are always the same.
  *

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The screen Runs, with Compare and Pareto: as they are drawn, and what their keys do.
 . "$(dirname "$0")/screens.sh"
 "$ET_BUILDDIR/t/tui/rivals" || { echo "Bail out! no runs"; exit 99; }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* saves.c: what Monitor says of checkpoints: of the newest that was saved, where later
  * ones are being written or failed. */
 #include "config.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # screens.sh: what tests of screens share. A screen is a file of t/tui/screens, compared
 # cell by cell: its text, then the roles of its cells (tui_grid_print_roles);
 # ETUDE_UPDATE=1 writes them anew, for a person to look at.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* source.c: a run by its hub is the run by its directory; what is asked of it comes to
  * its supervisor. RELIABILITY.md section 10, R02 and R16 from the viewer's side. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* term.c: a terminal shows what --dump-screen prints, and is as it was afterwards.
  *
  * The screens run in a child on a pseudo-terminal; libvterm is the terminal.

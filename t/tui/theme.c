@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* theme.c: the shipped themes: all roles set, contrast as WCAG 2.2 computes it, and
  * colours that stay apart, also for eyes that see fewer. VISUAL.md section 2. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ticks.c: labels of axes, over many ranges. */
 #include <math.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The workbench as a person has it: in a terminal that is typed into, resized, left, killed
 # and opened again, while a run goes on. Needs tmux.
 . "$(dirname "$0")/../cli/cli.sh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* walks.c: what each key changes on the screen, cell by cell. A walk is a file of
  * t/tui/walks:
  *

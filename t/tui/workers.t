@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The screen Workers: this machine, others that can and cannot be reached, attaching.
 . "$(dirname "$0")/screens.sh"
 export ETUDE_CONFIG_DIR="$dir/conf" XDG_RUNTIME_DIR="$dir/rt"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Updates that the host does not wait for: which of them were skipped it learns up to
  * four later. For every rule values, moments and counts come out as where the host
  * knows at once, bit for bit. */

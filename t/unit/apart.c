@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules that tell parameters apart (LAMB's norms, Muon's matrices): a parameter is
  * updated beside others, in runs cut by parameters without a gradient, as it is alone.
  * On the reference, the CPU or ETUDE_DEVICE, and the simulated GPU. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a checkpoint holds, value by value: each field comes back as itself, and what is
  * read is refused from the first number, letter or byte on that cannot be. In memory,
  * but for what a save says of itself. */

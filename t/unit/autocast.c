@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mixed precision: where casts are put, and where not; on the reference device. */
 #include "etude/etude.h"
 #include "t/tap.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statuses, errors, the log, memory, and descriptions of arrays. */
 #include "core/base/memory.h"
 #include "etude/ctx.h"

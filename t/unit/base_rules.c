@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of the base, each on both sides of its bounds: what a block of an arena may
  * hold, which draws are fair, what a description says, how collectives are queued. */
 #include "config.h"

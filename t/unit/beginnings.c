@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* First values of the models: shape, mean, deviation, kind and extremes of each
  * tensor's draw, against what the libraries that published them do. */
 #include "etude/model.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Observers: what they log is what can be computed by hand. */
 #include <math.h>
 #include <string.h>

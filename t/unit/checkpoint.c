@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The store of checkpoints: what is saved comes back, whatever its dtype and layout;
  * listing, retention, labels; and what is refused, with which sentence. With "write
  * DIR" it saves into DIR what t/unit/checkpoint_files.t reads. */

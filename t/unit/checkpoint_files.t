@@ -1,4 +1,5 @@
 #!/usr/bin/env perl
+# SPDX-License-Identifier: Apache-2.0
 # A checkpoint read by somebody else: its files are what the safetensors format says
 # (https://huggingface.co/docs/safetensors), whatever layout the tensors had in memory.
 # t/unit/checkpoint writes them.

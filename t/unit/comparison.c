@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs beside each other: what each came to and when, what that cost by each price, who
  * is on the front, and how figures are written. Logs are written by hand, at times by
  * hand. */

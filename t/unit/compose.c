@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A recipe while it is being written: what an edit changes and what stays, undo, the
  * command line that says the difference, the file; and random edits of the recipes that
  * are installed. */

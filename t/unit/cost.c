@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a plan says of its cost: FLOPs, bytes and the least time of each kernel, their
  * sums, and the rates they are read against. Nothing here is run: graphs are dry. */
 #include "etude/etude.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows of random numbers: each is a function of its place alone, even ones are those of
  * et_rng, normal ones are what double Box-Muller makes of the same words, on every
  * processor in the same bits; and work that threads share is done once, all of it. */

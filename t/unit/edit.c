@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Setting one value in a YAML text: what changes, what stays, what is refused. */
 #include "core/recipe/edit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading a library's symbols from its bytes: found where the loaded program has them,
  * and no file, however damaged, leads outside itself (the sanitizers' build
  * watches). */

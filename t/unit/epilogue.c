@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Products that take what follows them: which a plan joins, for a device that says what
  * it takes, and that the numbers stay. On the reference device. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A log of events at several resolutions: what its summaries say is what its records
  * say, whatever was cut off, damaged, repeated or written by an older version. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Exports of events.log: lines, rows, files for TensorBoard, and a chart. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of a run from its directory: each fact from the file that has it, also
  * where two have it; what a log says of its metrics and of its course; what makes a
  * list look again; and what is true of a run whose process is gone. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions take the scale and shift of each channel, the sum and the ReLU that
  * follow them (fuse_conv.c) on a device that says it gains by it: fewer kernels, the
  * same numbers; and where somebody else reads what would not be stored, or the numbers

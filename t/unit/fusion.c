@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What fusion must not join: graphs in which a joined kernel would read too early. On
  * the reference device. */
 #include "etude/etude.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where the module of NVIDIA GPUs gets CUDA's libraries from: folders laid out as
  * NVIDIA's installers, NVIDIA's packages for Debian, PyPI's packages and conda lay them
  * out, with libraries that have the right names and nothing in them (t/unit/fake.c).

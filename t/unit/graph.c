@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lazy graph: building, gradients, plans, commits, memory; on the reference
  * device. */
 #include "core/graph/graph_impl.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The index of runs: what is looked at and read is what has changed and what is asked
  * for, counted, however many runs there are. */
 #include "config.h"

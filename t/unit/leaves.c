@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a device says of its memory and its options, what leaves hold that do not lie
  * row by row, and what a graph says of itself: numbers that are read out of it, what it
  * has run, and how it goes on behind what failed. */

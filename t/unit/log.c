@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The record under way: names, values, room for thousands of them. */
 #include <stdio.h>
 #include <string.h>

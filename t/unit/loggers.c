@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loggers: the exact lines they write. */
 #include <inttypes.h>
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics, on the reference device: values, weighting, ignored positions, any batches
  * against the definitions, long sums. */
 #include "etude/etude.h"

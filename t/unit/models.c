@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Models: parameter counts and names against known figures, shapes, loss. */
 #include "etude/model.h"
 #include "etude/nn.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Module trees: names, shared children, first values, initialisers, surgery, sizes,
  * blur. */
 #include "etude/nn.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Muon on the reference device and on the CPU: PyTorch's numbers (t/golden/muon.txt),
  * what the iteration promises, and which parameters of a model it is for. */
 #include "t/tap.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leaves side by side that are assigned by one formula (fuse_neighbours.c): one kernel
  * does it, with the bits of single steps (ETUDE_EAGER). What only looks like that stays
  * apart. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers as loggers print them: the bytes of printf, whatever the number. */
 #include <math.h>
 #include <stdint.h>

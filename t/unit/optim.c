@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Flat parameters and update rules, on the reference device and on the CPU: the
  * published numbers, parameters without gradient, skipped steps, surgery, and what is
  * refused. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Option tables: defaults, one option at a time, what is refused and how, text and
  * back. */
 #include "etude/option.h"

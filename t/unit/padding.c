@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arrays with a border: what a pad puts a border behind is computed where the pad wants
  * it (place.c), and on a device that multiplies aligned rows fastest et_linear pads
  * wide results (ops/matmul.c). Results are those of each operation by itself

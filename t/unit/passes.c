@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The passes over a plan's steps: whether each runs behind what it needs, and what
  * ETUDE_DUMP=passes says of them. */
 #include "core/graph/passes.h"

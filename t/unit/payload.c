@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The payload of a record, read byte by byte: all that the format allows is read as it
  * is meant, and nothing that is cut off, longer than it is or larger than its bytes. */
 #include "config.h"

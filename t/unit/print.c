@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print.c: et_print is C's printf but for texts, which move no terminal; JSON is JSON
  * with every character that could written as a number. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* system_metrics_monitor: what it reads from /proc, and what it makes of it. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Progress: the exact lines of UX.md section 2. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lines in which random texts differ: they lead from one text to the other, are no
  * more than are needed, and each stands beside one line of what is around it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Entries of random YAML texts set, inserted, removed and moved, against a model.
  *
  * A seed makes a tree of mappings and a text of it: in block and in flow style, with

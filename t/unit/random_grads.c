@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random graphs of smooth operations: their gradients against central differences in
  * double, and those of f32, planned and not, on the reference and the cpu device,
  * against those in double.

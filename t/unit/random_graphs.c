@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random graphs: what a plan computes against what the graph says.
  *
  * A seed makes a graph of some twenty operations on leaves, some of which lie on one

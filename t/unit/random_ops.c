@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* random_ops.c: the operations of random graphs; each is also computed here, in
  * double. */
 #include "t/unit/random_values.h"

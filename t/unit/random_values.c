@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* random_values.c: see random_values.h. */
 #include "t/unit/random_values.h"
 

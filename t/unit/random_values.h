@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* random_values.h: the values of a random graph, each as the graph has it and as this
  * test computes it, and the operations that make one of others.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recipes: the examples, what wins over what, every refusal and its place, and the
  * resolved text that reads back to itself. */
 #include "etude/recipe.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recipe_fakes.h: components by the names of the two example recipes, so that recipes
  * are tested whatever else this build has. Models, transforms, optimizers and
  * schedulers are the core's. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recipe_read.c: see recipe_read.h. */
 #include "config.h"
 

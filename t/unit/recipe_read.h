@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recipe_read.h: recipes read from text by tests, with the made-up components of
  * recipe_fakes.h; and what came of it. */
 #ifndef ETUDE_T_RECIPE_READ_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recipe_rules.c: rules of recipes that hold for every word, row or order: what looks
  * like a secret, what variables may say, what changes change, what is printed and read
  * again. */

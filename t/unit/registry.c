@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of all components of this build: what each promises, for each alike. */
 #include "etude/recipe.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What shows a run that another process trains is given whole records: also one that
  * events.log holds in several. */
 #include "core/journal/events.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Layer norm takes the sum before it and the casts around it (fuse_residual.c), batch
  * norm the sum and the ReLU behind it (fuse_norm.c): fewer kernels, and the bits that
  * each operation gives by itself (ETUDE_EAGER). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Callbacks in a checkpoint: one that is loaded goes on as the one that was saved. */
 #include <math.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rig.h: an optimizer at work on a few parameters, and lines of golden numbers. */
 #ifndef ETUDE_T_UNIT_RIG_H
 #define ETUDE_T_UNIT_RIG_H

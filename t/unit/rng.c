@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Philox draws: known answers, range, independence of streams, distributions. */
 #include "etude/rng.h"
 #include "t/tap.h"

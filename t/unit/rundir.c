@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The run directory: its layout, its states, and a log of events that survives a
  * crash. */
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists of runs: what is known of one is true, and the index is no more than a
  * cache. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Weight files: a round trip, every dtype, and a refusal for every lie. */
 #include "core/models/safetensors.h"
 #include "etude/model.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules: the multipliers at known times, products, warmup, and what is refused. */
 #include "etude/ctx.h"
 #include "etude/sched.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A GPU's sensors and pool, on the simulated GPU with a management library of the
  * tests' (t/gpusim/nvml.c), and what the monitors make of them. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The user's settings: three files, each above the one before; what each may say; and
  * that memory may run out anywhere. (t/cli/config.t has the program's side.) */
 #include "core/config/settings.h"

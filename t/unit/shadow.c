@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The low-precision copy of the parameters: mixed precision reads it, and it is right
  * whatever has changed them. On the reference device. */
 #include "etude/etude.h"

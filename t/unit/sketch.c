@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sketch.c: what Compose says of a recipe, the command line that it makes of changes,
  * and what it does to files: each sentence, and each refusal. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How long OpenMP's threads look for work: a time, whatever a turn takes. */
 #include <stdlib.h>
 

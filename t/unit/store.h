@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store.h: runs that were trained long ago, in ./runs: many, and made at once. */
 #ifndef ETUDE_T_STORE_H
 #define ETUDE_T_STORE_H

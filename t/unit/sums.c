@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gradients that add up in a flat leaf (fuse_sum.c): each is added where it lies, with
  * the bits that adding flat arrays gives (ETUDE_EAGER), and without memory for one. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The logger for TensorBoard, read back by a decoder that shares nothing with it: bits
  * of CRC-32C one at a time, protocol buffers field by field. */
 #include <dirent.h>

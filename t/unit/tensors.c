@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors of files and checkpoints: opened, compared and converted. */
 #include "core/checkpoint/tensors.h"
 #include "t/data/fixture.h"

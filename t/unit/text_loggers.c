@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The loggers that write text for people: the lines of the console, and a file that
  * also holds what the process prints. */
 #include <fcntl.h>

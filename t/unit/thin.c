@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Logs of fast runs: they are bounded, and a chart of them shows what one of every
  * batch would. */
 #include <math.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Training time: the grammar, arithmetic that never converts units, counters, and the
  * units schedules count in. */
 #include "etude/ctx.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Update rules on gradients that change sign and fall, against the numbers of
  * torch.optim and of the papers (t/golden/updates.txt), on the reference and the
  * CPU. */

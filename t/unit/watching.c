@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Observers on numbers nobody chose: what they log is what their definitions say. */
 #include <math.h>
 #include <stdio.h>

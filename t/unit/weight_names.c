@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Weight files under the names that Hugging Face, timm and wrappers give to tensors,
  * and files that fit in part. */
 #include "core/models/weight_names.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The thread that writes checkpoints: while the disk takes its time, the trainer is
  * told that there is no result yet, at each save. The test is the disk. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading YAML into values: types, places, limits, attacks. */
 #include "core/recipe/value.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms.c: the list of algorithms, making one, and what several of them need.
  *
  * A batch is (x, target): Composer's input_key and target_key are no options here. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* algorithms.h: what the files of src/core/algorithms share. */
 #ifndef ETI_ALGORITHMS_H
 #define ETI_ALGORITHMS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blurpool.c: anti-aliased downsampling by a change of modules.
  *
  *     conv, stride s:  blur, conv stride s;  or conv stride 1, blur stride s

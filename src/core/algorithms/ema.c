@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ema.c: an exponential moving average of the weights, to evaluate and save with.
  *
  *     shadow = s shadow + (1 - s) weights

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gradient_clipping.c: bounds on the gradient before the update.
  *
  *     norm      g *= min(1, thr / (|g| + 1e-6)), |g| over all parameters

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* label_smoothing.c: targets mixed with the uniform distribution.
  *
  *     t = (1 - s) dense(y) + s / C

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* methods.c: see methods.h and methods.def. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* methods.h: all training methods by name, built or not, and those that clash. */
 #ifndef ETI_METHODS_H
 #define ETI_METHODS_H

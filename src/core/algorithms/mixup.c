@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mixup.c: training on convex combinations of pairs of samples.
  *
  *     b ~ Beta(alpha, alpha), m = min(b, 1 - b), pi a permutation of the rank batch

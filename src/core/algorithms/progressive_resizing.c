@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* progressive_resizing.c: images begin small and grow with the run.
  *
  *     done = clamp((elapsed - delay) / (1 - finetune - delay), 0, 1)

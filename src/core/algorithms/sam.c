@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sam.c: sharpness-aware minimisation: the gradient of a worse place nearby.
  *
  *     e = rho g / (|g| + epsilon), g = grad L(w);  update w with grad L(w + e)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* selective_backprop.c: only hard samples are trained on.
  *
  *     losses of the whole batch, sorted; rank i (0 = easiest) of N weighs

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* assemble.c: see assemble.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* assemble.h: a recipe made into what a trainer needs: device, data, model, hooks.
  *
  * Train, eval, estimate and explain differ only in what they ask for. Everything made

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* available.c: keys of the schema whose function a later version brings.
  *
  * A recipe that sets one of them to anything but its default is refused: nothing is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* curve.c: see curve.h. Schedules are pure functions of a timestamp: those of the run's
  * updates are made from their numbers alone. */
 #include "config.h"

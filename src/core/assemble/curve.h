@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* curve.h: the learning rate over a run, before it is run: what `explain` draws. */
 #ifndef ETI_CURVE_H
 #define ETI_CURVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kinds.c: do the model and the data of a recipe go together? What their classes say of
  * it, without a file; what shapes say, rehearse.c finds. */
 #include "config.h"

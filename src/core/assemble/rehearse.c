@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rehearse.c: begins a run and does one step of it on a small batch that is made up, to
  * find what would be wrong, without the run's data, device and weights. */
 #include "config.h"

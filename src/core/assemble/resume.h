@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resume.h: going on with a run: which checkpoint is meant, and what may have
  * changed. */
 #ifndef ETI_RUN_RESUME_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* saving.c: see saving.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* saving.h: where a run's checkpoints go and what it begins from, made from a
  * recipe. */
 #ifndef ETI_RUN_SAVING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch.c: what a run is at, as records: see et_run_watch. */
 #include "config.h"
 

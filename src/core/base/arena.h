@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* arena.h: bump allocation for what ends together (a step's nodes, a call's scratch).
  *
  * Blocks are kept at reset, so a warm arena allocates nothing. Debug builds poison what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* assert.h: for our own bugs only. Bad input is a status, never an assertion. */
 #ifndef ETI_ASSERT_H
 #define ETI_ASSERT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* comm.c: collectives, whoever fills them: order, failure, and a thread for those that
  * go on beside other work. See etude/comm.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ctx.c: the context: error record, log, counted allocation. */
 #include "etude/span.h"
 

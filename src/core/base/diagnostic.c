@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* diagnostic.c: see diagnostic.h; and the one sanitiser of text from outside. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* draws.c: rows of random numbers, a lot of 64 at a time: see draws.h.
  *
  * Loops over the lanes of a lot have no branch and no call, so that compilers make

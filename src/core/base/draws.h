@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* draws.h: rows of random numbers, for first weights.
  *
  * Number i of the row (key, index) is a function of i alone: any part of a row can be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folders.c: see folders.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folders.h: folders of the user's, for settings, keys, lists and caches. */
 #ifndef ETI_FOLDERS_H
 #define ETI_FOLDERS_H

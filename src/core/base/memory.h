@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory.h: host memory for whole files and states, and arrays that grow. */
 #ifndef ETI_MEMORY_H
 #define ETI_MEMORY_H

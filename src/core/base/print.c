@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print.c: text for people, and JSON, in which nothing from outside moves a
  * terminal. */
 #include "config.h"

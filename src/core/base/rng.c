@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rng.c: draws from Philox positions. See rng.h. */
 #include "etude/rng.h"
 

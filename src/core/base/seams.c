@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* seams.c: see seams.h. */
 #include "core/base/seams.h"
 

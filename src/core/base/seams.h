@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* seams.h: where the program touches the world: files, clocks, and named points.
  *
  * Every context reaches them through one table, so that a test can make the k-th write

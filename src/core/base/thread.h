@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* thread.h: threads beside the one that knows what to do about signals. */
 #ifndef ETI_THREAD_H
 #define ETI_THREAD_H

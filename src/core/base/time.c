@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* time.c: training time: text, arithmetic, counters, conversion into schedule units.
  *
  * Source: MosaicML Composer, composer/core/time.py and optim/scheduler.py. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* types.c: dtypes and array descriptions. */
 #include "etude/types.h"
 

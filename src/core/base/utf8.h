@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* utf8.h: strict decoding of UTF-8 (RFC 3629: no overlong forms, no surrogates). */
 #ifndef ETI_UTF8_H
 #define ETI_UTF8_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* well_formed.c: is a payload one whole msgpack object that a decoder may be given?
  *
  * msgpack-c makes room for as many elements as a header promises, and goes as deep as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* well_formed.h: looking at msgpack from outside, before anybody decodes it: see
  * well_formed.c. */
 #ifndef ETI_WELL_FORMED_H

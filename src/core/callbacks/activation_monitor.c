@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* activation_monitor.c: what goes into modules and comes out of them.
  *
  * For a value x [..., D], with the mean over all but the last axis of what is taken

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* best.c: the weights that did best in an evaluation, as a file: what best_model_saver
  * and model_ema share.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* best_model_saver.c: the weights that did best in an evaluation, as a file.
  *
  * After each evaluation that has the watched metric: where its value is the first, or

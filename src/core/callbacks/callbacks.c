@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* callbacks.c: the list of observers; making callbacks and loggers. */
 #include "config.h"
 

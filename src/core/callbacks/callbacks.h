@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* callbacks.h: what observers share. */
 #ifndef ETI_CALLBACKS_H
 #define ETI_CALLBACKS_H

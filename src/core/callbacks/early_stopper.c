@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* early_stopper.c: ends a run whose metric no longer improves.
  *
  *     best, t <- value, now     the first time, and whenever value is better than best

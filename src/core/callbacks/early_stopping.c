@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* early_stopping.c: ends a run after so many epochs in a row without improvement.
  *
  *     at the end of an epoch in which the metric was evaluated, with its last value:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image_visualizer.c: what the model is shown, and how it paints it, as pictures.
  *
  *     images/train-ba000000400.png     in the run directory, after so many batches

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* limit_eval_steps.c: evaluations within an epoch see the first batches only.
  *
  * Metrics are then those of num_eval_steps batches. With limit_intermediate_only, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lr_monitor.c: lr-<OptimizerClass>/group<i>, the rate that the update used. */
 #include "config.h"
 

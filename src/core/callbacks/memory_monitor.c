@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* memory_monitor.c: device memory in use, in GB (1e9 bytes), to 5 significant digits.
  *
  *     memory/current_allocated_mem   storages, plan slabs, outputs, workspaces now

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlperf.c: a result file in the form that MLPerf Training asks for.
  *
  *     <root_folder>/results/<system_name>/<benchmark>/result_<index>.txt

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model_ema.c: an average of the model over epochs, evaluated and saved beside it.
  *
  *     average = decay average + (1 - decay) model       at the end of each epoch,

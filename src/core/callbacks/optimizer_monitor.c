@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer_monitor.c: how large gradients, moments, weights and updates are.
  *
  * With g the gradient that the update used (clipped, averaged over microbatches), m and

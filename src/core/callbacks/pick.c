@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pick.c: a metric of evaluations that somebody watches: which one is meant, and which
  * value of it is better. What best_model_saver, model_ema and early_stopping share. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* png.c: see png.h. libpng's simplified interface, which returns errors. */
 #include "config.h"
 

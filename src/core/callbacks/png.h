@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* png.h: pictures as files. */
 #ifndef ETI_CALLBACKS_PNG_H
 #define ETI_CALLBACKS_PNG_H

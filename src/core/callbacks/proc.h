@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* proc.h: what Linux says of the machine, in the text of /proc. Pure functions of
  * text. */
 #ifndef ETI_CALLBACKS_PROC_H

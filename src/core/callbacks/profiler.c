@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* profiler.c: spans of some batches as Chrome trace files, for Perfetto and
  * chrome://tracing.
  *

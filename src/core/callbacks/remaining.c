@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* remaining.c: how long a run will still take.
  *
  *     rate = (seconds now - seconds then) / (fraction now - fraction then)

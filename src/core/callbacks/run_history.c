@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_history.c: what a run came to, epoch by epoch, to be asked for (callback.h).
  *
  * At each epoch's end the mean of the training loss and metrics over its samples, under

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* runtime_estimator.c: time/remaining_estimate. Method: remaining.c. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* speed_monitor.c: throughput over a sliding window of batches, and the run's clocks.
  *
  * A ring holds what has been counted by the end of each of the last window_size + 1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* system_metrics_monitor.c: the machine's processors, memory, disk, network and GPU.
  *
  *     cpu_percentage            busy time of all processors since the sample before

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* threshold_stopper.c: ends a run whose metric is better than a number.
  *
  * Judged after each evaluation, and after each epoch for a train metric; with

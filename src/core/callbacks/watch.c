@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* watch.c: what stoppers watch: one metric of one loader, and which value is better.
  *
  * Source: spec/trainer.md 9.4. Differs: a comparison is a word, never a function; a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weights_saver.c: the weights of a moment as a file of their own, beside checkpoints.
  *
  *     <run directory>/weights/<name>.safetensors

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* archive.c: see etude/archive.h: names and values, the same way to save and to
  * load. */
 #include "core/checkpoint/archive.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* archive.h: the items of a checkpoint in host memory. Internal half of
  * etude/archive.h. */
 #ifndef ETI_CHECKPOINT_ARCHIVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* label.c: the name that people give a checkpoint: a template filled in. */
 #include "etude/checkpoint.h"
 

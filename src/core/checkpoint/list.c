@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* list.c: what people see of the folder checkpoints/. */
 #include "etude/checkpoint.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* manifest.c: see manifest.h. */
 #include "core/checkpoint/manifest.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* manifest.h: MANIFEST, the file that makes a folder a checkpoint: what was saved, by
  * whom, and digests of all of it. JSON; its last member is the BLAKE2b-256 of every
  * byte before that member. */

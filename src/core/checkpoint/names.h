@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* names.h: what the files of src/core/checkpoint share about the store's folder. */
 #ifndef ETI_CHECKPOINT_NAMES_H
 #define ETI_CHECKPOINT_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* read.c: one checkpoint into memory, verified. See store.h.
  *
  * Every byte is read once and only what was read is used: a file that is changed after

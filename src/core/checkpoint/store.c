@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store.c: the names in checkpoints/: listing, moving and removing. See store.h. */
 #include "core/checkpoint/store.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store.h: the folder checkpoints/ of a run: what is in it, adding one, finding one.
  *
  *     step-000000003750/   MANIFEST and safetensors files; complete, by its name

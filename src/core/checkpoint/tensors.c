@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensors.c: opening what holds tensors. See tensors.h. */
 #include "core/checkpoint/tensors.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensors.h: the tensors of a safetensors file, of a checkpoint, or of a run's newest
  * one, as `etude weights` shows, compares and converts them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* values.c: the values of tensors in files: compared, and written again. See tensors.h.
  *
  * Both go over the bytes once, in pieces, and take the digest of what they used. */

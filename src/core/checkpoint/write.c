@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* write.c: one checkpoint onto the disk, and old ones off it. See store.h. */
 #include "config.h"
 

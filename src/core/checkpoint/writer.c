@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* writer.c: see writer.h. One thread for each save: it is joined before the next. Where
  * the system gives no thread the caller writes: training waits, and is saved. */
 #include "core/checkpoint/writer.h"

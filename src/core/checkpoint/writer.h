@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* writer.h: the thread that writes a checkpoint while training goes on. */
 #ifndef ETI_CHECKPOINT_WRITER_H
 #define ETI_CHECKPOINT_WRITER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checks.c: see checks.h. What algorithms do to each other is in
  * algorithms/methods.def. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checks.h: remarks on a valid recipe: what deserves a second look, and what is as it
  * should be. */
 #ifndef ETI_CHECKS_H

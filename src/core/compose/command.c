@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* command.c: see command.h.
  *
  * The overrides come from comparing the two trees as they are written; whether they say

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* command.h: a sketch as a command line: its file, and what differs from that. */
 #ifndef ETI_COMMAND_H
 #define ETI_COMMAND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* diff.c: see diff.h.
  *
  * Lines that both texts begin or end with are the same ones; between them the longest

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* diff.h: the lines in which two texts differ, with one of what is around each. */
 #ifndef ETI_DIFF_H
 #define ETI_DIFF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* form.c: see form.h. The rows are those of eti_recipe_walk. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* form.h: a recipe as rows that a person can fill in, made of the option tables. */
 #ifndef ETI_FORM_H
 #define ETI_FORM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sketch.c: see sketch.h: the text and its meaning, undo, and what can be done to it.
  *
  * A step of undo is a stretch of bytes and what took its place. Steps behind AT_STEP

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sketch.h: a recipe while it is being written: its text, what it means, undo, its
  * file.
  *

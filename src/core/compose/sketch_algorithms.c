@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sketch_algorithms.c: algorithms on, off, and elsewhere in the order. What is turned
  * off is remembered with its lines and its place, as long as the sketch lives. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sketch_file.c: the file of a recipe that is being written. It is never written over
  * unread: what another program wrote meanwhile is asked about first. */
 #include "config.h"

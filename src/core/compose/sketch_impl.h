@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sketch_impl.h: what sketch.c and sketch_file.c share. */
 #ifndef ETI_SKETCH_IMPL_H
 #define ETI_SKETCH_IMPL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* timeline.c: see timeline.h. The engine's own function orders, so that what is shown
  * is what happens. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* timeline.h: who acts at an event, in which order, and why there. */
 #ifndef ETI_TIMELINE_H
 #define ETI_TIMELINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* settings.c: see settings.h. Files are read, checked and merged as recipes are. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* settings.h: the user's configuration: what holds for all runs of a person or a
  * machine.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bible_kjv.c: the bytes of the King James Bible, as Debian's program `bible` prints
  * it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cache.c: files that can be made again. See cache.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cache.h: files that can be made again, under $XDG_CACHE_HOME/etude. */
 #ifndef ETI_DATA_CACHE_H
 #define ETI_DATA_CACHE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* center_crop.c: the middle of an image. */
 #include "core/data/pipeline.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cifar.c: CIFAR's binary files. See cifar.h.
  *
  * Source: A. Krizhevsky, "Learning multiple layers of features from tiny images", 2009;

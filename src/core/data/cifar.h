@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cifar.h: CIFAR's binary files: labels, then 3 x 32 x 32 bytes, again and again. */
 #ifndef ETI_DATA_CIFAR_H
 #define ETI_DATA_CIFAR_H

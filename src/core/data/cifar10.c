@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cifar10.c: photographs, 50,000 and 10,000 images of 32x32, ten classes. */
 #include "core/data/cifar.h"
 

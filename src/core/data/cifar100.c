@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cifar100.c: photographs, 50,000 and 10,000 images of 32x32, 100 classes in 20
  * groups. */
 #include "core/data/cifar.h"

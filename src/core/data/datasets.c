@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* datasets.c: the list of datasets, and opening one. */
 #include <string.h>
 

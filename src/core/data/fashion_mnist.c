@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fashion_mnist.c: clothes, 60,000 and 10,000 images of 28x28, ten classes.
  *
  * Debian's package dataset-fashion-mnist puts them where the default path says. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file.c: whole files into memory, gzip or not. See file.h. */
 #include "core/data/file.h"
 

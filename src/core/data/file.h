@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file.h: whole files into memory, gzip or not. */
 #ifndef ETI_DATA_FILE_H
 #define ETI_DATA_FILE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fingerprint.c: a number by which data are known again when a run goes on.
  *
  * XXH3 over the facts and over what lies at 64 places from the first to the last. It

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* horizontal_flip.c: left and right exchanged, with probability p. */
 #include "core/data/pipeline.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* idx.c: any pair of IDX files (images and labels) as a dataset. */
 #include "core/data/idx.h"
 

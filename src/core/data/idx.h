@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* idx.h: the IDX format, and datasets made of a file of images and one of labels. */
 #ifndef ETI_DATA_IDX_H
 #define ETI_DATA_IDX_H

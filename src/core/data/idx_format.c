@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* idx_format.c: the IDX format.
  *
  * Two zero bytes, a byte for the type (0x08: unsigned byte), one for the number of

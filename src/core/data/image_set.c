@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image_set.c: image sets held in memory whole. See image_set.h. */
 #include "core/data/image_set.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image_set.h: image sets held in memory whole: what IDX and CIFAR files become. */
 #ifndef ETI_DATA_IMAGE_SET_H
 #define ETI_DATA_IMAGE_SET_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader.c: batches in an order that depends on nothing but seed, epoch and place.
  *
  * Batches are numbered through all epochs: number = epoch * batches per epoch + batch.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader_fill.c: one batch: which samples it has, and writing them. See loader_impl.h.
  *
  * All that is drawn here is keyed by the seed and by epoch or place, so that it does

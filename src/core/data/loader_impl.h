@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loader_impl.h: the inside of a loader: its slots, and how one is filled. */
 #ifndef ETI_DATA_LOADER_IMPL_H
 #define ETI_DATA_LOADER_IMPL_H

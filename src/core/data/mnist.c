@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mnist.c: handwritten digits, 60,000 and 10,000 images of 28x28, ten classes. */
 #include "core/data/idx.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* normalize.c: y = (x - mean[c]) / std[c], x in [0, 1]. The last of a list. */
 #include "core/data/pipeline.h"
 

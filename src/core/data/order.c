@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* order.c: a keyed permutation of 0 .. n-1.
  *
  * The index is split into two halves (H, L) of about b/2 bits, 2^b the least power of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* order.h: the order of samples in an epoch, as a function that needs no memory. */
 #ifndef ETI_DATA_ORDER_H
 #define ETI_DATA_ORDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline.c: from the bytes of a raw image to the floats of a batch, in one pass.
  *
  * Transforms move a frame over the raw image; pixels are then read once, through a

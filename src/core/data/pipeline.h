@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pipeline.h: from the bytes of a raw image to the floats of a batch, in one pass. */
 #ifndef ETI_DATA_PIPELINE_H
 #define ETI_DATA_PIPELINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* random_crop.c: a square anywhere in the image and a black border around it.
  *
  * The corner is uniform over all places at which the square fits. Source: the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resident.c: sets of images that lie on a device as bytes. See resident.h.
  *
  * A batch of small images is mostly bytes on their way: as floats, four times those of

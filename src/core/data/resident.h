@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resident.h: sets of images that lie on a device as bytes. */
 #ifndef ETI_DATA_RESIDENT_H
 #define ETI_DATA_RESIDENT_H

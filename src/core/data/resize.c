@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resize.c: images to a square, bilinear. The first of a list. */
 #include "core/data/pipeline.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stand_in.c: see stand_in.h. */
 #include "config.h"
 

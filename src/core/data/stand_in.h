@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stand_in.h: blank samples in place of data that are not read: to see whether a model
  * fits them. */
 #ifndef ETI_DATA_STAND_IN_H

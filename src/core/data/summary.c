@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* summary.c: what a dataset holds, for `etude data inspect`. */
 #include <math.h>
 

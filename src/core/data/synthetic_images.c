@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* synthetic_images.c: images of noise, for tests and for measuring speed.
  *
  * gaussian: every byte is 128 + 20 z, z of mean 0 and variance 1, labels at random.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* synthetic_tokens.c: tokens at random, for tests and for measuring speed.
  *
  * Token i is a pure function of (seed, i): word i mod 4 of Philox block i / 4, scaled

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text_bytes.c: the bytes of any file as tokens 0 .. 255. */
 #include "core/data/token_file.h"
 

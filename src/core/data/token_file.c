@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* token_file.c: datasets whose tokens lie in a file. See token_file.h.
  *
  * Windows are read where they lie with pread: a window is a few hundred bytes of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* token_file.h: datasets whose tokens lie in a file, one or two bytes each. */
 #ifndef ETI_DATA_TOKEN_FILE_H
 #define ETI_DATA_TOKEN_FILE_H

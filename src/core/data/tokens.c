@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tokens.c: tokens that another program made: 16-bit little-endian integers in a
  * file. */
 #include <sys/stat.h>

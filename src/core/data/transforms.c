@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* transforms.c: the list of transforms. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* autocast.c: mixed precision: which dtype each operation computes in.
  *
  * Placed where a node is built, before anything is lowered or fused, so that the

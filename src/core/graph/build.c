@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* build.c: appending nodes to a graph, and its life.
  *
  * A node is bump-allocated with its operands, results and attributes; the operation's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* capture.c: plans that have become one launch.
  *
  * On a device that can capture, a plan that has run twice is recorded while it is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* capture.h: recordings of a plan's launches (private to src/core/graph). */
 #ifndef ETI_GRAPH_CAPTURE_H
 #define ETI_GRAPH_CAPTURE_H

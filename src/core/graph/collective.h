@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* collective.h: a plan's collectives: begun as soon as may be, waited for when need be.
  *
  * An all_reduce of a plan is begun where its operand is ready, and goes on in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cost.c: what each step of a plan computes and moves, and the least time that takes.
  *
  * FLOPs and bytes are those of the step as it stands after the passes: what a fused

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.c: finding and opening device modules; storages and what they cost. */
 #include "config.h"
 

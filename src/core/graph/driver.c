@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver.c: is there a GPU to talk to?
  *
  * Loading the module maps 700 MB of libraries and takes 65 ms; asking for the driver

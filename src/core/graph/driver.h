@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* driver.h: what must be there before the module of NVIDIA GPUs is loaded: a driver
  * with a GPU (private to src/core/graph). */
 #ifndef ETI_GRAPH_DRIVER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dump.c: ETUDE_DUMP=graph,passes,plan,memory: what the engine is about to do, as text.
  */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* eager.c: ETUDE_EAGER=1, each node computed where it is built.
  *
  * The debugger's mode and the planner's oracle: no fusion, no shared memory, one kernel

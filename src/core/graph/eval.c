@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* eval.c: evaluating: lower, find or make the plan, run it, commit. */
 #include "config.h"
 

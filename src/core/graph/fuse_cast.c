@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuse_cast.c: a batch of images is made in the dtype that it is read in.
  *
  *   cast(image_batch(raw, frames, table), low) = image_batch(..., low)

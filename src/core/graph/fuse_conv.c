@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuse_conv.c: convolutions take the batch norm of an evaluation, the residual sum and
  * the ReLU that follow them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuse_elementwise.c: chains of element-wise steps become one program.
  *
  * A step joins the group of one of its operands' producers when both have the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuse_epilogue.c: products of matrices take what follows them into their kernel.
  *
  *   forward   p = x w + bias, y = gelu_tanh(p)     one pass over y and p, not two

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuse_neighbours.c: leaves that lie side by side and are assigned by one formula are
  * assigned by one kernel.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuse_norm.c: batch norm takes the ReLU and the residual sum that follow it.
  *
  *   forward   y = relu(bn(x) [+ r])      one pass over x and r instead of three; in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuse_parts.c: a sum of padded parts that tile an axis is their concatenation.
  *
  *   pad(a, 0 | n - i) + pad(b, i | 0) = concat(a, b)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuse_residual.c: layer norm takes the sum before it and the casts around it.
  *
  *   forward   s = x + r, y = norm(s)     one pass over x and r, which writes s and y;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuse_same.c: what is asked for twice is computed once.
  *
  * Two steps with the same operation, attributes and operands give the same results, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fuse_sum.c: what is added to a flat leaf is added part by part.
  *
  *   s <- s + pack(a, b, ...)    becomes    s <- pack(s_a + a, s_b + b, ...)

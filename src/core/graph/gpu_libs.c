@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_libs.c: the module of NVIDIA GPUs is loaded, and CUDA's libraries for it.
  *
  * The module is linked to them by name. The loader looks where configure found them

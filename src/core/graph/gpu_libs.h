@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_libs.h: loading the module of NVIDIA GPUs, and CUDA's libraries for it, from
  * where people have them (core's own). */
 #ifndef ETI_GRAPH_GPU_LIBS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* grad.c: gradients as more nodes.
  *
  * Reverse accumulation: walk the nodes back from the output; each operation's own rule

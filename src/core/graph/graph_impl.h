@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* graph_impl.h: what the files of src/core/graph share.
  *
  * Building: build.c, with the casts of mixed precision by autocast.c. Then an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* inputs.h: the leaves that a plan reads, and where its kernels find them (private to
  * src/core/graph).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir.c: building the intermediate form of a plan, and what passes ask of it. */
 #include "config.h"
 

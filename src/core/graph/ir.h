@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ir.h: the intermediate form of a plan: steps on values, which passes rewrite.
  *
  * lower.c makes it of a graph; the passes ask what a step or a value is, join steps,

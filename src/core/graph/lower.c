@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lower.c: from a graph to a list of steps on values, and the signature that names it.
  *
  * Nodes that neither a wanted value nor an assignment depends on are left out here, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* order.c: which steps of a plan run, and in which order. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* passes.c: the table of passes, their order and how they are run. */
 #include "config.h"
 

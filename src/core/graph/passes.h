@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* passes.h: what rewrites the steps of a plan, one pass after the other. */
 #ifndef ETI_GRAPH_PASSES_H
 #define ETI_GRAPH_PASSES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* place.c: where every value of a plan lies.
  *
  *  1. An assignment's value is computed straight into the leaf where no step reads the

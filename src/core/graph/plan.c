@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan.c: prepared kernels over fixed addresses.
  *
  * A plan holds one item per kernel, and one table of operand addresses for all of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plan.h: a plan, between making and running it (private to plan.c and replay.c). */
 #ifndef ETI_GRAPH_PLAN_H
 #define ETI_GRAPH_PLAN_H

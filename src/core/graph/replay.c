@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replay.c: running a plan.
  *
  * The table of addresses is filled again only when the slab has moved or a binding lies

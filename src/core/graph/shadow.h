@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shadow.h: a copy of a storage's f32 elements in a low dtype, beside it.
  *
  * Mixed precision reads it instead of casting each weight at every step: the cast that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spin.c: how long OpenMP's threads look for work before they sleep.
  *
  * libgomp takes a count of turns, each of which has a PAUSE. That is 10 cycles on an

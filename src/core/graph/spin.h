@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spin.h: how long OpenMP's threads look for work before they sleep. */
 #ifndef ETUDE_CORE_GRAPH_SPIN_H
 #define ETUDE_CORE_GRAPH_SPIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* staging.c: small writes into a device's memory that the host does not wait for.
  *
  * Where the host cannot write device memory itself, what changes from step to step (a

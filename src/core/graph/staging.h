@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* staging.h: writing device memory from the host without waiting. */
 #ifndef ETI_GRAPH_STAGING_H
 #define ETI_GRAPH_STAGING_H

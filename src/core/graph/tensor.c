@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.c: leaves: handles on storages, and moving their elements to and from the
  * host. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.h: copies of a leaf's memory as it lies, for who converts it later. */
 #ifndef ETI_GRAPH_TENSOR_H
 #define ETI_GRAPH_TENSOR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* upload.c: see upload.h. */
 #include "config.h"
 

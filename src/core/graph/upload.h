@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* upload.h: batches on their way to a device, beside what it computes.
  *
  * A lane is a piece of device memory that is written from the host again and again. Its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* chart.c: a run's series as an SVG that needs nothing else: no script, no font.
  *
  * Series of one kind (all losses, an accuracy of training and of evaluations) share a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* events.c: writing events.log (format: events.h).
  *
  * What is written is always a beginning of what was to be written: bytes that do not go

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* events.h: events.log: its format, and how it is written.
  *
  *     file    "etude.ev", major u16, minor u16, thinned u32, id of the run [16],

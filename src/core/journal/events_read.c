@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* events_read.c: reading the records of events.log (format: events.h). */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* events_read.h: what the files that read events.log share. */
 #ifndef ETI_EVENTS_READ_H
 #define ETI_EVENTS_READ_H

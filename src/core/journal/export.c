@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* export.c: see export.h; all but the chart, which is in chart.c. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* export.h: a run's events.log for other programs. */
 #ifndef ETI_EXPORT_H
 #define ETI_EXPORT_H

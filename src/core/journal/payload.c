@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* payload.c: the payload of a record of events.log (format: events.h), read in one
  * pass.
  *

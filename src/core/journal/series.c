@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* series.c: the series of a log of events: what there are, and points of one to draw.
  *
  * Both walk from the newest record to the oldest. Where a resume begins, what is older

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* summary.c: what a log of events says about itself, counted while it is written.
  *
  * Each level has a table of cells, [part][series]; a level that is full becomes one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* summary_walk.c: reading a log of events by its summaries, the newest first.
  *
  * The newest summary of each level stands in the one that is found from the end, and in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* comparison.c: see comparison.h.
  *
  * A run is on the Pareto front if no other is at least as good and as quick, and better

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* comparison.h: runs beside each other: in what they differ, how good they were, and
  * when each came to a target.
  *

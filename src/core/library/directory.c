@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* directory.c: the run directory, and run.json, which says what became of the run.
  *
  * The directory has mode 0700, what is made here 0600: recipes may hold private

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* directory_resume.c: going on with a run in its directory. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ending.c: see ending.h.
  *
  * A run that is resumed gives, bit for bit, what it would have given without a break.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ending.h: what a run that has ended came to, and the ways on: the same facts for
  * `etude show` and the workbench. */
 #ifndef ETI_ENDING_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* facts.c: what is known of a run: run.json, report.json, recipe.resolved.yaml, and the
  * series of events.log.
  *

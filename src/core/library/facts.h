@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* facts.h: what is known of a run from its directory, as JSON; and what of it is true.
  *
  *     directory name id state exit_code started ended pid boot_id version threads

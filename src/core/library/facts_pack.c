@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* facts_pack.c: see facts_pack.h. Types go to those of msgpack that are called the
  * same; integers are of 64 bits in both, and reals keep their bits. */
 #include "config.h"

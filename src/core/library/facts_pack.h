@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* facts_pack.h: facts as bytes, which are read several times as fast as text is: see
  * facts_pack.c. */
 #ifndef ETI_FACTS_PACK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* filter.c: reading filters, and matching with them. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* filter.h: the filters of runs, charts and logs (UX.md section 2).
  *
  *     word        stands in the text, in any case; "a b" for one with blanks

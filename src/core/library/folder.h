@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* folder.h: files of a run's directory, as a whole or not at all. */
 #ifndef ETI_RUN_FOLDER_H
 #define ETI_RUN_FOLDER_H

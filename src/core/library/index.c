@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index.c: the list of runs, in SQLite: its database. See index.h, index_db.h.
  *
  * It is a cache: it is not synced, and what a crash makes of it is thrown away. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index.h: the list of runs: a cache of their facts in $XDG_STATE_HOME/etude/runs.db.
  *
  * It may be deleted at any time: runs in the folders where one looks for them are found

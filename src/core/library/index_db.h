@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index_db.h: what the files of the index of runs share: its database. See index.h.
  *
  *     runs     what was read of a run. watch: its files have to be looked at; without

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index_list.c: what the index of runs answers. See index.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index_look.c: what has changed since runs were written into their index. See index.h.
  *
  * Times of files are compared with what they were, never with each other, but for one:

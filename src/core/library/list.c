@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* list.c: see list.h. */
 #define _GNU_SOURCE
 #include "config.h"

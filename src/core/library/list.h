@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* list.h: runs as people see a list of them: which, in which order, and as text. */
 #ifndef ETI_LIST_H
 #define ETI_LIST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* names.c: names of runs: two words that are easy to say and to type. */
 #include "config.h"
 

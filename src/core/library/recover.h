@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recover.h: a run whose run.json or events.log was lost goes on all the same: they
  * tell of the run, and only its checkpoints are needed (RELIABILITY.md section 3). */
 #ifndef ETI_RUN_RECOVER_H

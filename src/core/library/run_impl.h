@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* run_impl.h: a run as the files that begin one and go on with one see it (private to
  * this folder). */
 #ifndef ETI_RUN_IMPL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state.h: the states of a run, as people read them. */
 #ifndef ETI_STATE_H
 #define ETI_STATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bar.c: progress as one line of a terminal:
  *
  *     train  Epoch   6:  12%|===                      | 75/625 [00:08<01:05, 8.40ba/s,

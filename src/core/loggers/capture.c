@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* capture.c: see capture.h. The descriptor becomes the end of a pipe; a thread reads
  * the other end, writes all of it to where the descriptor led, and splits lines.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* capture.h: what the process writes to a descriptor, libraries included, as lines. */
 #ifndef ETI_CAPTURE_H
 #define ETI_CAPTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* console.c: numbers of the run as lines on standard error (or output):
  *
  *     [epoch=2][batch=37/100]:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csv.c: metrics.csv, a row per number, so that columns need not be known beforehand:
  *
  *     t,ev,ep,ba,sp,name,value

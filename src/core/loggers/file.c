@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file.c: a file that tells the whole run as text, for people and grep:
  *
  *     [hyperparameter]: rank_zero_seed: 17

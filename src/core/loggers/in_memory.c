@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* in_memory.c: every number of the run, kept as series for et_logger_series.
  *
  * Series double in length when full, so that a warm run rarely allocates. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* jsonl.c: metrics.jsonl, a line per batch and per evaluation:
  *
  *     {"t":1763647402.114,"ev":"batch","ep":6,"ba":3825,"sp":7833600,"m":{name:value}}

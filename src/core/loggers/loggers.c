@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loggers.c: the list of loggers, and what they share. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loggers.h: what loggers share: opening a file of the run directory, writing
  * values. */
 #ifndef ETI_LOGGERS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* numbers.c: numbers as text, the same bytes as printf's in a tenth of its time.
  *
  * A logger prints a dozen numbers for every batch. printf computes with as many digits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plain.c: progress as lines for pipes and logs, each one like this:
  *
  *     2025-11-20T14:03:22Z info train ep=6 ba=75/625 total=38% loss/train=0.8123

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* progress.c: when progress is shown; how is in bar.c, plain.c, progress_json.c. */
 #include "config.h"
 

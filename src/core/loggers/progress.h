@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* progress.h: what the three ways to show progress share. */
 #ifndef ETI_PROGRESS_H
 #define ETI_PROGRESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* progress_json.c: progress as JSON lines for programs:
  *
  *     {"t":1763647402.114,"level":"info","ev":"batch","ep":6,"ba":3825,

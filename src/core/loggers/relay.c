@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relay.c: progress of a run that another process trains: its records become the events
  * and the state that progress.c was made for.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* spans.h: what a record says of the numbers of those that it stands for, as logs,
  * frames and JSON have it: maps of names, each of the numbers about which it has
  * something to say. A number that was always the same is in none of them. */

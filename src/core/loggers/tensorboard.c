@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tensorboard.c: files of events that TensorBoard shows while the run goes on.
  *
  * Every number becomes a scalar under its own name, its step the count of finished

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfevents.c: see tfevents.h. A file is a list of TFRecords, each a protocol buffer
  * Event; little endian throughout:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tfevents.h: writing the files that TensorBoard reads. Format: tfevents.c. */
 #ifndef ETI_TFEVENTS_H
 #define ETI_TFEVENTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* thin.c: see thin.h.
  *
  * Time is that of the records: the same records always give the same file. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* thin.h: records of a fast run, made fewer by time.
  *
  * A net of a few layers does 2,000 batches a second, and a record has 1.5 KB: written

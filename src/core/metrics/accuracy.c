@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* accuracy.c: the fraction of positions whose largest logit is the target's.
  *
  * A dense target stands for its largest entry. Positions to be ignored do not count, so

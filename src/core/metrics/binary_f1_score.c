@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* binary_f1_score.c: harmonic mean of the second class's precision and recall. */
 #include "core/metrics/metric.h"
 

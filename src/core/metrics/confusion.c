@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* confusion.c: what was said against what was true, class by class: see metric.h. */
 #include "core/metrics/metric.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cross_entropy.c: mean cross entropy over all positions of all batches. */
 #include "core/metrics/metric.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dice.c: mean over the classes that occur of 2 both / (said + true), in percent. */
 #include "core/metrics/metric.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* language_perplexity.c: exp of the mean cross entropy over all tokens that count. */
 #include "core/metrics/metric.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss.c: the model's own loss, mean over all samples of all batches. */
 #include "core/metrics/metric.h"
 

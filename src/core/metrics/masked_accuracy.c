@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* masked_accuracy.c: the fraction of tokens that count whose largest logit is the
  * target's. */
 #include "core/metrics/metric.h"

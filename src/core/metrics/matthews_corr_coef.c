@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matthews_corr_coef.c: how prediction and target go together, from -1 to 1. */
 #include "core/metrics/metric.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* metric.c: the registry, sums on the device, and what the metrics share.
  *
  * Sums are f32, which every device has, in two parts: CARRY holds less than 256, what

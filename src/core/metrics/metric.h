@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* metric.h: what the metrics share. */
 #ifndef ETI_METRIC_H
 #define ETI_METRIC_H

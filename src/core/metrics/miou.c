@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* miou.c: mean over classes of intersection over union, in percent.
  *
  *     per class c: positions where both prediction and target are c, over those where

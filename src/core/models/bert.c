@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bert.c: BERT as a model: options and what the data say. The network itself is
  * core/modules/bert.c; targets are -100 but where a token was masked. */
 #include "core/models/language.h"

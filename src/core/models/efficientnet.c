@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* efficientnet.c: EfficientNet-B0: inverted bottlenecks with squeeze-and-excitation.
  *
  * y = x + drop(project(SE(depthwise(expand(x))))), batch norm behind each convolution

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpt2.c: the GPT-2 family as a model: options and what the data say. The network
  * itself is core/modules/gpt2.c. */
 #include "core/models/language.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* language.c: see language.h. */
 #include "core/models/language.h"
 

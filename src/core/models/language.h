@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* language.h: what models of text share: rows of their tables, and their vocabulary. */
 #ifndef ETI_MODELS_LANGUAGE_H
 #define ETI_MODELS_LANGUAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* layers.c: a network spelled out in the recipe, one layer an item:
  *
  *     layers:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lenet.c: two small convolutional networks for digits.
  *
  * lenet: LeNet-5's layout (LeCun et al. 1998) with ReLU and maximum pooling.

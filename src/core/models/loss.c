@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss.c: what training minimises, as formulas.
  *
  * Soft cross entropy: spec/algorithms.md 1.8. Binary cross entropy: summed over

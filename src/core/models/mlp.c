@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mlp.c: fully connected layers with ReLU between: the smallest model. */
 #include "core/models/stack.h"
 

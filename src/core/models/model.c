@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model.c: makes models, runs them, and reaches their parameters. See model.h. */
 #include "etude/model.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resnet.c: residual networks for small images (CIFAR) and for ImageNet.
  *
  * Source: He et al. 2015 (arXiv 1512.03385); names and ImageNet structure as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resnet.h: the first values that residual networks have in common. */
 #ifndef ETI_RESNET_H
 #define ETI_RESNET_H

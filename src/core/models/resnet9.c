@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resnet9.c: conv 64, conv 128 + pool, block 128, conv 256 + pool, conv 256 + pool,
  * block 256, global average, fc; batch norm with momentum 0.9. Source:
  * spec/trainer.md 15.2. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* safetensors.c: reads and writes the header of a safetensors file.
  *
  * A file is n (8 bytes, little-endian), n bytes of JSON

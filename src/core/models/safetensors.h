@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* safetensors.h: the header of a safetensors file. Internal; see model.h. */
 #ifndef ETI_MODELS_SAFETENSORS_H
 #define ETI_MODELS_SAFETENSORS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stack.h: models that are a row of layers: each layer adapts to what comes before. */
 #ifndef ETI_STACK_H
 #define ETI_STACK_H

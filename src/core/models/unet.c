@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unet.c: a small U-Net: halve and double channels going down, join on the way up.
  *
  * Source: Ronneberger et al. 2015 (arXiv 1505.04597). Differs: padded convolutions, so

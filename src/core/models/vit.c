@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vit.c: vision transformer, S/16: patches of 16x16 as tokens, a class token in front.
  *
  * x = [cls; patches W] + pos; blocks h = x + attn(norm1 x), y = h + mlp(norm2 h); norm;

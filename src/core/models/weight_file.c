@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weight_file.c: see weight_file.h. */
 #include "core/models/weight_file.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weight_file.h: a safetensors file open for reading, the values of its tensors, and a
  * file that takes another's place when it is whole. */
 #ifndef ETI_MODELS_WEIGHT_FILE_H

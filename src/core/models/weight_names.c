@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weight_names.c: see weight_names.h.
  *
  * A name is tried as it is, without the prefixes of wrappers, with that of the whole

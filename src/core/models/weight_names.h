@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weight_names.h: what other libraries call the tensors of our models. */
 #ifndef ETI_WEIGHT_NAMES_H
 #define ETI_WEIGHT_NAMES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* weights.c: a model's values from a safetensors file, and to one. See model.h.
  *
  * Loading reads the header, holds every name and shape against the model, and only then

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* activation.c: element-wise functions as modules, one row each. */
 #include "core/modules/common.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bert.c: the parts of an encoder-only transformer with norms behind each sum.
  *
  * x = LN(word + position + type); per layer a = LN(x + W_o attention(x)),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blur.c: anti-aliased downsampling. Blur = depthwise cross-correlation with
  * [1 2 1; 2 4 2; 1 2 1] / 16, zero padding 1.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* common.h: what the layer classes share: initial values, option defaults, values. */
 #ifndef ETI_MODULES_COMMON_H
 #define ETI_MODULES_COMMON_H

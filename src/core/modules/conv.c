@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv.c: convolution and transposed convolution. y[n,k,p,q] = b[k] + sum over c,r,s of
  * w[k,c,r,s] x[n,c,p u + r d - pad, q u + s d - pad] for stride u and dilation d. */
 #include "core/modules/common.h"

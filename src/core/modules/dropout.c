@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dropout.c: zeroes elements with probability p while training, scales the rest by
  * 1/(1-p). Source: Srivastava et al. 2014. The mask is keyed by (seed, sample,
  * ordinal). */

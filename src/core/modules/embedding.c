@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* embedding.c: rows of a table by index: [..] I32 -> [.., D]. */
 #include "core/modules/common.h"
 

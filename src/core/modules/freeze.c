@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* freeze.c: which parts of a model are trained. See module.h. */
 #include "etude/module.h"
 #include "etude/nn.h"

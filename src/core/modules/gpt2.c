@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpt2.c: the body of a decoder-only language model, and its tied head.
  *
  * x = wte[token] + wpe[position]; blocks; layer norm; logits = x wte^T.

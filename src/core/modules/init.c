@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* init.c: named initialisers, as rules laid over the leaves of a tree.
  *
  * Sources: He et al. 2015 (arXiv 1502.01852) eq. 10 (fan_in) and 14 (fan_out), gain

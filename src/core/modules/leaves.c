@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* leaves.c: see leaves.h. */
 #include "core/modules/leaves.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* leaves.h: memory for leaves that are computed alike. */
 #ifndef ETI_MODULES_LEAVES_H
 #define ETI_MODULES_LEAVES_H

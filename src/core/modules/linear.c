@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* linear.c: y = x W^T + b; and GPT-2's conv1d, y = x W + b with W stored [in, out]. */
 #include "core/modules/common.h"
 

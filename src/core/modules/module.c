@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* module.c: instances, their tree, and the list of its leaves. See module.h. */
 #include "etude/module.h"
 

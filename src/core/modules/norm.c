@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm.c: batch, layer and group normalisation. y = w (x - mean) / sqrt(var + eps) + b.
  *
  * Sources: Ioffe and Szegedy 2015 (arXiv 1502.03167); Ba et al. 2016 (1607.06450); Wu

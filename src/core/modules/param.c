@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* param.c: a parameter's value before, at and after binding.
  *
  * A draw is keyed by (seed, ET_RNG_INIT, XXH64 of the full name): the value of a

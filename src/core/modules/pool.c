@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c: maximum, average and adaptive average over windows of [N,C,H,W]. */
 #include "core/modules/common.h"
 

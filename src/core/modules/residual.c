@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* residual.c: the two blocks of residual networks.
  *
  * Source: He et al. 2015 (arXiv 1512.03385), with the stride on the 3x3 convolution of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sequential.c: modules in a row, and the two that only pass things on. */
 #include "core/modules/common.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* surgery.c: replaces modules of a tree. See module.h and spec/algorithms.md 1.9.
  *
  * The edges of the tree are listed before anything changes, so replacements are never

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* transformer.c: causal self-attention, the feed-forward part, and a pre-norm block.
  *
  * o = softmax(q k^T / sqrt(d) + bias) v per head, over positions <= one's own.

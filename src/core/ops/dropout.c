@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dropout.c: y = x m / (1 - p), m = 0 with probability p, else 1  (1207.0580).
  *
  * The mask is a function of (key, sample, ordinal) and of the element's place in its

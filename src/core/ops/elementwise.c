@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elementwise.c: operations on single elements. Rows of kernels/elements.def.
  *
  * Shapes broadcast by NumPy's rules: aligned at the last axis, length 1 repeats. The

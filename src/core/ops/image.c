@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image.c: batches of images made from raw ones where those lie.
  *
  * A data set that fits is kept on the device as bytes, and a batch is sent as its

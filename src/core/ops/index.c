@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index.c: elements chosen by an I32 array.
  *
  *   take    y[.., j.., ..] = x[.., index[j..], ..]: whole slices; embedding is axis 0

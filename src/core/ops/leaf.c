@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* leaf.c: nodes without operands, and the node that writes a leaf. */
 #include "core/ops/ops.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss.c: cross entropy with labels or with distributions, and for independent labels.
  *
  *   index target t [N,...]:    l = -w[t] log_softmax(z)[t], 0 where t is to be ignored

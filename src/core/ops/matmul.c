@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul.c: products of matrices: y = op(a) op(b) + bias.
  *
  *   a [..., M, K], b [..., K, N] or [K, N], bias [N]? -> y [..., M, N]

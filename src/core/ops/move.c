@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* move.c: elements in other places: layouts, joining, padding, reversal. */
 #include "core/graph/graph_impl.h"
 #include "core/ops/ops.h"

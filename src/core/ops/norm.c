@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm.c: batch, layer and group normalisation: y = gamma (x - mean) / sqrt(var + eps)
  * + beta.
  *

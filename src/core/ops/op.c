@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* op.c: the table of operations, and the checks their infer functions share. */
 #include "core/ops/ops.h"
 

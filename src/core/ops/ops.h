@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ops.h: what the files of op families share.
  *
  * An op is three rules on descriptions and nodes: infer (what the results look like, or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c: pooling and resizing of images [N,C,H,W] -> [N,C,P,Q], channels-last.
  *
  *   P = (H + 2 pad - dilation (kernel - 1) - 1) / stride + 1, rounded down, or up with

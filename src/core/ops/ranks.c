@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ranks.c: what ranks do together, as operations of a graph.
  *
  * all_reduce: y = sum over ranks r of weight_r x_r, the same on all ranks. For the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.c: many elements into one.
  *
  * A reduction that keeps its axes lies like its operand; else the result is row-major.

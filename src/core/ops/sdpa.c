@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sdpa.c: attention, o = softmax(scale q k^T + bias) v, of each of B times H heads.
  *
  *   q o [B,H,T,D], k v [B,H,S,D], bias [1|B,H,1|T,S]?, lse [B,H,T]

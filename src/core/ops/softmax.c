@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* softmax.c: y = e^x / sum e^x along an axis, and its logarithm. Row-major results.
  *
  *   softmax:     dx = y (dy - sum(y dy))

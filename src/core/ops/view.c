@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* view.c: results that share memory with their operand; no kernel runs.
  *
  * Elements are counted in row-major order of the axes, wherever they lie: a reshape of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adam.c: Adam with coupled weight decay.
  *
  *     g  += weight_decay p

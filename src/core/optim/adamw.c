@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* adamw.c: Adam whose decay is apart from the gradient and scaled by the rate.
  *
  *     p *= 1 - lr weight_decay;   then as adam.c without its decay

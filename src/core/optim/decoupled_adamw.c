@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* decoupled_adamw.c: Adam whose decay depends neither on the gradient nor on the rate.
  *
  *     p *= 1 - (lr / initial_lr) weight_decay;   then as adam.c without its decay

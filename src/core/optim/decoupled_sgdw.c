@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* decoupled_sgdw.c: gradient descent with momentum, and decay apart from the gradient.
  *
  *     p *= 1 - (lr / initial_lr) weight_decay;   then as sgd.c without its decay

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* group.c: see group.h. A group is what torch.optim calls one, but named by a pattern:
  * a recipe has no list of parameters to give. */
 #include "config.h"

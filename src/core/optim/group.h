@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* group.h: parameter groups as recipes write them, and which parameters are whose. */
 #ifndef ETI_OPTIM_GROUP_H
 #define ETI_OPTIM_GROUP_H

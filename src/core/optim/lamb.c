@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lamb.c: Adam's step, scaled for each parameter to the size of the parameter.
  *
  *     r  = mhat / (sqrt(vhat) + eps) + weight_decay p         mhat, vhat as in adam.c

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lion.c: the sign of an interpolated momentum, and decay scaled by the rate.
  *
  *     p -= lr (sign(beta1 m + (1 - beta1) g) + weight_decay p)

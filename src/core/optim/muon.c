@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* muon.c: momentum made orthogonal for the matrices of hidden layers, AdamW for the
  * rest.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* optim.h: what the files of src/core/optim share. */
 #ifndef ETI_OPTIM_H
 #define ETI_OPTIM_H

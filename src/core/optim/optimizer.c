@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer.c: the registry, and one update: runs of parameters, their formulas,
  * skipping.
  *

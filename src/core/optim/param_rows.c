@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* param_rows.c: a run of parameters as rows of flat memory, for rules that tell
  * parameters apart.
  *

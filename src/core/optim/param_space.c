@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* param_space.c: parameters laid out in flat buffers, and carried over by name. */
 #include "core/graph/shadow.h"
 #include "core/optim/optim.h"

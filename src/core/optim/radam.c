@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* radam.c: Adam whose adaptive rate is rectified by its variance early in training.
  *
  *     m, v as in adam.c, g with weight_decay p;   rho_inf = 2 / (1 - beta2) - 1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rmsprop.c: steps divided by the root of a running mean square of the gradient.
  *
  *     g  += weight_decay p;   s = alpha s + (1 - alpha) g^2

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sgd.c: stochastic gradient descent with momentum and coupled weight decay.
  *
  *     d   = g + weight_decay p

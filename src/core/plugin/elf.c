@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elf.c: see elf.h. Every offset and count is checked against the file before it is
  * used; structs are copied out, so that alignment does not matter. */
 #include "config.h"

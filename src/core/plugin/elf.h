@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elf.h: what a shared library exports, read from its bytes, so that nothing of it
  * runs. */
 #ifndef ETI_ELF_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* plugin.c: loading what the user allowed, and nothing else. See etude/plugin.h.
  *
  * The file is opened once and copied into memory that is then sealed: the digest is

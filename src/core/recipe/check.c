@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* check.c: what the tables cannot say of a recipe: values that must fit each other. */
 #include "config.h"
 

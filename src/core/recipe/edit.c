@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* edit.c: see edit.h.
  *
  * The bytes to replace come from the places the reader noted. How a text may be written

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* edit.h: single values and entries of a YAML text changed where they stand.
  *
  * Only the bytes of what changes are touched, so comments, order and the rest of the

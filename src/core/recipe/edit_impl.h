@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* edit_impl.h: what edit.c and edit_text.c share. */
 #ifndef ETI_EDIT_IMPL_H
 #define ETI_EDIT_IMPL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* edit_text.c: the bytes that an edit takes away and those that it puts there. See
  * edit.h; where a path leads, and whether the result means what it should, is
  * edit.c's. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fill.c: options from values: types, units, ranges, choices; every fault reported. */
 #include "config.h"
 

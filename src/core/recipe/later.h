@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* later.h: what a later version brings, by name: rows of methods.def and
  * datasets.def. */
 #ifndef ETI_LATER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* load.c: the files of a recipe: includes beneath its folder, merged in order; values
  * from the environment, where the user allows it. */
 #include "config.h"

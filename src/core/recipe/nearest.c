@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nearest.c: did you mean ...?
  *
  * Distance: Damerau-Levenshtein in its restricted form (optimal string alignment):

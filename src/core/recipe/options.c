@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.c: the life of an options struct: defaults, one option at a time, release. */
 #include "config.h"
 

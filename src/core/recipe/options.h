@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* options.h: option structs from values, and back. Internal half of etude/option.h. */
 #ifndef ETI_OPTIONS_H
 #define ETI_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* override.c: single values set upon a tree: `a.b.0.c=VALUE`, `--unset`, `--alg`.
  *
  * A path that meets a component's name alone (`optimizer: adamw`) makes it a mapping;

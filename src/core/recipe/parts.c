@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parts.c: components from values: a name, its table's options, lists of them. */
 #include "config.h"
 

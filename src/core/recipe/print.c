@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print.c: options as YAML text on one line. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recipe.c: the schema of a recipe, and its reading from end to end. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* recipe.h: the steps of reading a recipe. Internal half of etude/recipe.h. */
 #ifndef ETI_RECIPE_H
 #define ETI_RECIPE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* refuse.c: what a table expects, what was found instead, and what may have been
  * meant. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* registry.c: what this build was made with, for each kind a recipe can name. */
 #include "config.h"
 

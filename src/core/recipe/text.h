@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text.h: a text that grows, and YAML scalars that read back as they were. */
 #ifndef ETI_TEXT_H
 #define ETI_TEXT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* value.c: trees of values: scalars by YAML 1.2's core schema, and editing. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* value.h: a parsed YAML value: what was written, and where.
  *
  * Built from libfyaml's event stream, never from its documents: resolving those expands

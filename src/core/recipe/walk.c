@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* walk.c: every value of a recipe in the order of its tables; and the two texts made
  * so: the resolved recipe and the list of origins. */
 #include "config.h"

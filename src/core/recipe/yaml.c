@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* yaml.c: text to values: libfyaml's events, our limits.
  *
  * Cost is linear in the text plus the expanded nodes: aliases are copies that count

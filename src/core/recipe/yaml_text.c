@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* yaml_text.c: see yaml_text.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* yaml_text.h: what a text must be before libfyaml is shown it. */
 #ifndef ETI_YAML_TEXT_H
 #define ETI_YAML_TEXT_H

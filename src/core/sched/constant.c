@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* constant.c: alpha while t < t_max, then 1. */
 #include "core/sched/sched.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* constant_with_warmup.c: alpha min(1, t / t_warmup). */
 #include "core/sched/sched.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cosine.c: alpha_f + (1 - alpha_f) (1 + cos(pi min(1, t / t_max))) / 2. */
 #include "core/sched/sched.h"
 

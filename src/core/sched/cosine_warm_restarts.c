@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cosine_warm_restarts.c: cosines one after another.
  *
  * The first cycle lasts t_0, each next one trunc(t_mult x the last); within a cycle the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cosine_with_cooldown.c: warmup, half a cosine, and a while at its end.
  *
  * With T = t_max, W = t_warmup, C = t_cooldown:

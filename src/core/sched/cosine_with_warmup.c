@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cosine_with_warmup.c: warmup, then half a cosine.
  *
  * min(1, t / t_warmup), then alpha_f + (1 - alpha_f) (1 + cos(pi tau)) / 2; tau is the

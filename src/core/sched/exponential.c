@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exponential.c: gamma^(t / decay_period). */
 #include "core/sched/sched.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* linear.c: alpha_i + min(1, t / t_max) (alpha_f - alpha_i). */
 #include "core/sched/sched.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* linear_with_warmup.c: warmup, then a line.
  *
  * alpha_i min(1, t / t_warmup), then alpha_i + tau (alpha_f - alpha_i); tau is the

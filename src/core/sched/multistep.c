@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* multistep.c: gamma^(number of milestones m with t >= m). */
 #include "core/sched/sched.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* multistep_with_warmup.c: min(1, t / t_warmup), then gamma^(milestones reached). */
 #include "core/sched/sched.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* one_cycle.c: up from 1 / div_factor to 1, and down to much less.
  *
  * With T = t_max, P = t_peak, lo = 1 / div_factor, end = lo / final_div_factor:

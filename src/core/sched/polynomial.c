@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* polynomial.c: alpha_f + (1 - alpha_f) (1 - min(1, t / t_max))^power. */
 #include "core/sched/sched.h"
 

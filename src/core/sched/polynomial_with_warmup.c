@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* polynomial_with_warmup.c: warmup, then a polynomial.
  *
  * min(1, t / t_warmup), then alpha_f + (1 - alpha_f) (1 - tau)^power; tau is the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sched.c: the registry of schedulers, their product, and what they share. */
 #include "core/sched/sched.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sched.h: what the schedulers share: resolving times, warmup, curves, option rows. */
 #ifndef ETI_SCHED_H
 #define ETI_SCHED_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step.c: gamma^trunc(t / step_size). */
 #include "core/sched/sched.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* timm.c: the warmup, the cycles and the noise of timm's schedules. */
 #include "core/sched/timm.h"
 #include "etude/rng.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* timm.h: what the schedules of timm share: a warmup before or over them, and cycles.
  *
  * t < t_warmup: alpha_i + (1 - alpha_i) t / t_warmup. After it the schedule is where it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* timm_cosine.c: cycles of half a cosine.
  *
  * curve(x) = (1 + cos(pi x^k_decay)) / 2. Loshchilov and Hutter 2017, arXiv 1608.03983.

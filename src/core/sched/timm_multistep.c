@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* timm_multistep.c: decay_rate^(number of decay_t <= t), with warmup.
  *
  * Differs from timm, where each acts at decay_t - 1. Warmup, and what else differs:

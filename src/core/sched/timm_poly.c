@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* timm_poly.c: cycles of a power.
  *
  * curve(x) = (1 - x^k_decay)^power. k_decay: Zhang and Li 2020, arXiv 2004.05909.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* timm_step.c: decay_rate^floor(t / decay_t), with warmup.
  * Warmup and what differs: timm.h. */
 #include "core/sched/timm.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* timm_tanh.c: cycles of a hyperbolic tangent.
  *
  * curve(x) = (1 - tanh(lb (1 - x) + ub x)) / 2. Hsueh et al. 2018, arXiv 1806.01593.

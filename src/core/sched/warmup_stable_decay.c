@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* warmup_stable_decay.c: warmup, the full rate, and a fast decay at the end.
  *
  * With T = t_max, W = t_warmup, D = t_decay, r = min(1, (t - T + D) / D):

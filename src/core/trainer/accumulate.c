@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* accumulate.c: a batch's loss and gradient as the sums of its microbatches'.
  *
  *   L = sum_i n_i / n L_i,   g = sum_i n_i / n g_i

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* archive.c: what a run is made of between two steps: each value named once, for saving
  * and loading alike. See etude/archive.h.
  *

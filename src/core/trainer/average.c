@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* average.c: see average.h. Copies, averages and exchanges are assignments: one
  * evaluation each, over flat memory and the buffers. */
 #include "config.h"

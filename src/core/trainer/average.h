@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* average.h: a second set of a model's values, kept beside those that are trained. */
 #ifndef ETI_TRAINER_AVERAGE_H
 #define ETI_TRAINER_AVERAGE_H

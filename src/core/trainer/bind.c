@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bind.c: the model's parameters and the flat parameter space.
  *
  * Every parameter has a slot, also one that is frozen: freezing is a flag, and nothing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* bind.h: the model's parameters in a trainer, and the space they lie in (bind.c). */
 #ifndef ETI_TRAINER_BIND_H
 #define ETI_TRAINER_BIND_H

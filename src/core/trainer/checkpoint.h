@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* checkpoint.h: saving a run and going on from what was saved (archive.c, save.c,
  * load.c). */
 #ifndef ETI_TRAINER_CHECKPOINT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* control.c: requests to a run, applied between two batches. See control.h.
  *
  * They are taken at the end of a batch, before its evaluations and its checkpoint: a

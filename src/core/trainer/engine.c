@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* engine.c: who is called at an event, and in which order.
  *
  * match is asked of all algorithms in user order before any is applied; then the passes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* engine.h: the two halves of an event, for one whose observers come later
  * (engine.c). */
 #ifndef ETI_TRAINER_ENGINE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* estimate.c: what a run will need, from its plans, before anything runs.
  *
  * A dry graph plans every evaluation and reserves its memory, so one dry batch and one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.c: when to evaluate, and doing it. Source: spec/trainer.md 1.6 and 7.6.
  *
  * An interval in any unit fires when its counter crosses a multiple; at the end of fit

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* evaluate.h: on what a trainer evaluates, when, and towards which target (evaluate.c,
  * evaluators.c, target.c). */
 #ifndef ETI_TRAINER_EVALUATE_H

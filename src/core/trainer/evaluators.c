@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* evaluators.c: on what a trainer evaluates, and with which metrics.
  *
  * Source: spec/trainer.md 7.6. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fit.c: the training loop, event by event (event.h holds the same in words). */
 #include "config.h"
 

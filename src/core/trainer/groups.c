@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* groups.c: parameter groups in a trainer: whose a parameter is, and the rates of each.
  *
  * Group 0 of the space is the rest, group 1 + i row i of the config. A group without

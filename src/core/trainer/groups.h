@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* groups.h: parameter groups in a trainer (groups.c). */
 #ifndef ETI_TRAINER_GROUPS_H
 #define ETI_TRAINER_GROUPS_H

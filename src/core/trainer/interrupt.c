@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* interrupt.c: somebody wants the run to stop: by a signal, by a request, or because a
  * rank has a reason that the others do not know. All ranks stop after the same batch.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* join.c: an algorithm that the recipe does not name comes to a run that goes on.
  *
  * It stands behind the others, as if the recipe had named it last, and is asked for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* load.c: beginning from a checkpoint: which one, does it fit, algorithms applied
  * again.
  *

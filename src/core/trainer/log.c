@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* log.c: the record under way, and handing it on. See logger.h.
  *
  * Names are found through a hash table of twice the entries' room, open addressed,

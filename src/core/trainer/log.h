@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* log.h: the numbers of a record, which another's can take the place of (log.c). */
 #ifndef ETI_TRAINER_LOG_H
 #define ETI_TRAINER_LOG_H

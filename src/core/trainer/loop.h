@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loop.h: what the files of the training loop ask of each other (setup.c, prepare.c,
  * fit.c, control.c, join.c). */
 #ifndef ETI_TRAINER_LOOP_H

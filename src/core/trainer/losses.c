@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* losses.c: the parts of a loss, which a model or a step logs by name. */
 #include "config.h"
 

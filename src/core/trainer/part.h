@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* part.h: the parts of a trainer, and the stages at which a batch passes through them.
  *
  * A part has one subject (loss scaling, ranks, running statistics, ...) and a struct of

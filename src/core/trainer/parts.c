@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parts.c: calling the parts of a trainer, stage by stage. See part.h. */
 #include "config.h"
 

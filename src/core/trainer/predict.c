@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* predict.c: the model's outputs for every sample of a loader. Source: spec/trainer.md
  * 1.7. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* prepare.c: how long the run is, and what a call of fit changes before it begins.
  *
  * Source: spec/trainer.md 7.2. Differs: where the trainer was left mid-epoch, the next

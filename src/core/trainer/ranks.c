@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ranks.c: data-parallel training: what ranks do together in a step.
  *
  *   g = sum_r w_r g_r / W,   w_r = n_r / n,   W = sum_r w_r

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ranks.h: what the ranks of a run settle with each other: after a step (ranks.c) and
  * between steps (ranks_sync.c). Of a run of one rank nothing here does anything. */
 #ifndef ETI_TRAINER_RANKS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ranks_sync.c: what ranks settle between steps: that they begin alike, that they stay
  * alike, and what no step carries. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* readback.c: what a batch came to: reading it, and not waiting for it.
  *
  * The last evaluation of a batch gathers its numbers (loss, verdict, loss scale, parts,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* readback.h: how far the host runs ahead of what its batches came to (readback.c). */
 #ifndef ETI_TRAINER_READBACK_H
 #define ETI_TRAINER_READBACK_H

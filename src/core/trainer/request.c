@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* request.c: requests as text: of people, and of the log. See control.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* request.h: requests among each other (request.c). */
 #ifndef ETI_TRAINER_REQUEST_H
 #define ETI_TRAINER_REQUEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* save.c: when a run is saved, and what becomes of that.
  *
  * Source: spec/trainer.md 8.3 (intervals), RELIABILITY.md section 3. A save is a copy

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scaler.c: dynamic loss scaling for amp_fp16.
  *
  *   backward from s L;  g = g' / s

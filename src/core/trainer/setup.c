@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* setup.c: making a trainer: parameters, metrics, the events of construction.
  *
  * Construction follows spec/trainer.md 1.3 as far as one process goes. Surgery on INIT

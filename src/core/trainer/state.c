@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* state.c: what hooks ask of the state. */
 #include "config.h"
 

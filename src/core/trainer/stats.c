@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stats.c: running statistics are part of a step's transaction.
  *
  * A model's buffers move with the forward pass, before anybody knows whether the

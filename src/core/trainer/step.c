@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step.c: one batch: the closure, the update, and what happens when memory is short.
  *
  * With one microbatch everything from the forward pass to the optimizer is one

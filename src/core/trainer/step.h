@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* step.h: a batch on its way through the model (step.c), and the steps of it that a
  * user may replace (steps.c). */
 #ifndef ETI_TRAINER_STEP_H

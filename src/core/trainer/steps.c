@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* steps.c: the parts of the loop that a user may replace, and what they are otherwise.
  *
  * Source: pytorch-accelerated's overridable methods (spec/trainer.md 14.1-14.3). */

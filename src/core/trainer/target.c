@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target.c: "accuracy>=.765": a metric's full name, or its last part in any case where
  * only one fits; > >= < <=; a number. */
 #include "config.h"

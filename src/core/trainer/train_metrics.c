@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* train_metrics.c: the task's metrics over the batch that is trained on. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trainer_impl.h: what a trainer consists of, for the files of its loop. Its parts
  * (part.h) do not include this. */
 #ifndef ETI_TRAINER_IMPL_H

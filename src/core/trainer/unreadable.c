@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unreadable.c: samples that a rank could not read, which it alone knows of: rank 0
  * saves them for all, and each loads its own. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verdict.c: does a batch's update count? It changes nothing where the gradient is not
  * finite, or where a rank has none. */
 #include "config.h"

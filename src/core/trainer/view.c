@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* view.c: the state as a batch left it, for observers who come later. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* view.h: what observers see of a batch, apart from its numbers (view.c). */
 #ifndef ETI_TRAINER_VIEW_H
 #define ETI_TRAINER_VIEW_H

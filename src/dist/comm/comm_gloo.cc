@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* comm_gloo.cc: collectives by Gloo, over TCP on this machine.
  *
  * The one file of C++ outside of devices, because Gloo has no other interface: a class

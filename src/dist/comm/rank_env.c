@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank_env.c: see rank_env.h. */
 #include "config.h"
 

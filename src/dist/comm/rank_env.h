@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank_env.h: which rank this process is, as the environment says, and its
  * communicator.
  *

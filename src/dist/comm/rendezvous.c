@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rendezvous.c: see rendezvous.h. The file has "PORT SECRET" and is put in its place
  * whole. */
 #include "config.h"

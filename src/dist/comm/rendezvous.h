@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rendezvous.h: where ranks of a launcher that gives them no port of their own meet.
  *
  * mpirun and srun give none, and torchrun's MASTER_PORT is its agent's. Rank 0 listens

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store.c: a connection to rank 0's table of names. See store.h; store_serve.c
  * serves. */
 #include "config.h"

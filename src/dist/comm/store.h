@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store.h: where the ranks of a run find each other: a table of names in rank 0.
  *
  * Rank 0 serves it on MASTER_ADDR and MASTER_PORT, in a thread; every rank, rank 0 too,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_impl.h: what store.c and store_serve.c share: the messages between them. */
 #ifndef ETD_STORE_IMPL_H
 #define ETD_STORE_IMPL_H

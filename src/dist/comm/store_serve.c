@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* store_serve.c: rank 0's table of names, served by a thread. See store.h.
  *
  * One poll loop; each connection has one message under way in either direction, and

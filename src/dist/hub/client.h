@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client.h: a viewer's end of the conversation with a hub (RELIABILITY.md 5 and 6).
  *
  * A machine that the caller's poll loop drives; nothing here waits:

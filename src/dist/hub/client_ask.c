@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_ask.c: what is asked of a hub, and its answers: see client.h. */
 #include "config.h"
 

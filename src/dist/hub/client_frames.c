@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_frames.c: what a hub sends: see client.h. */
 #include "config.h"
 

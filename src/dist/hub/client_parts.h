@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client_parts.h: what the files of the client share.
  *
  * client.c connects, keeps time and sends; client_frames.c is what arrives,

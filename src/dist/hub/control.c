@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* control.c: commands on their way to the supervisor, and their answers on the way
  * back.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* follow.h: a model that follows a run's events.log as it grows. */
 #ifndef ETD_FOLLOW_H
 #define ETD_FOLLOW_H

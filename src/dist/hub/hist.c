@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hist.c: see hist.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hist.h: answers to HIST: points of a series of a run, read from its log beside the
  * loop that serves viewers.
  *

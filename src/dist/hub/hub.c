@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hub.c: see hub.h. One loop: the log, the viewers, the supervisor; and a thread that
  * reads history while it is asked for (hist.h).
  *

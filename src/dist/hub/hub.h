@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hub.h: the process that serves a run to its viewers (RELIABILITY.md 1 and 5 to 7). */
 #ifndef ETD_HUB_H
 #define ETD_HUB_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hub_listen.c: where the hub listens, and how it keeps that place as long as the run
  * lasts. The folder may be removed meanwhile: XDG_RUNTIME_DIR goes when the user logs
  * out, and is there again, empty, at the next login. A socket does not tell that its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hub_parts.h: what the files of the hub share.
  *
  * hub.c is the loop and the conversation, hub_send.c how it sends, stream.c what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hub_send.c: how the hub sends: nothing waits for a viewer.
  *
  * What its connection does not take is tried again: the stream stays in the ring, and

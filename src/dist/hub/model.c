@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model.c: records become what is known of a run. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* model.h: what is known of a run from its records: all that a viewer shows of it.
  *
  * A model is a function of the records that it was given, in their order: two that got

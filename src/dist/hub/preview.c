@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* preview.c: see preview.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* preview.h: what a long log says before all of it has been read: the newest values
  * first, then the series, coarse and then finer.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* progress.c: how far a run is, and when it will have ended, as its batches have gone.
  */
 #include "config.h"

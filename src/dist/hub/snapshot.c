@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* snapshot.c: a model as bytes, and back.
  *
  * The bytes are one msgpack array: the format's number, then the fields of the model in

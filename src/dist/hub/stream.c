@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stream.c: what viewers are sent: a snapshot, then the records behind it.
  *
  * There are no queues for viewers. Each has a place in one ring of encoded frames, and

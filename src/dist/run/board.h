@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* board.h: memory that a supervisor shares with its ranks: what is asked of them, and
  * how far each is.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* flight_recorder.c: see flight_recorder.h. */
 #include "config.h"
 

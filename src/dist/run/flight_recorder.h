@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* flight_recorder.h: the last 2,000 things that a rank did, in memory that its
  * supervisor holds as well: it outlives the rank, however that ends, and is read then.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* front.c: starting the supervisor, and hearing from it: launch.h. */
 #include "config.h"
 

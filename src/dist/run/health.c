@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* health.c: how a rank is: a callback that moves its place on the board, so that a hang
  * shows, notes what it does there, and measures where its time goes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hub_child.c: see hub_child.h. */
 #include "config.h"
 

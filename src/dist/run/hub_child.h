@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hub_child.h: the hub as the supervisor's child: it serves viewers, and its death
  * costs the run nothing. It is started when the run is open, and again within 2 s. */
 #ifndef ETD_HUB_CHILD_H

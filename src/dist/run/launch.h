@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* launch.h: a run as processes: the one that was called, a supervisor, ranks.
  *
  *     front        shows the run, passes signals on; nothing is lost with it

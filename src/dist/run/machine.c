@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* machine.c: see machine.h. The files are those of proc(5), and of the kernel's power
  * capping framework: Documentation/power/powercap/powercap.rst. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* machine.h: what a rank's process, its machine and its GPU use, for its health.
  *
  *     cpu_util                 processors' time of the process, of all cores: 0 to 1

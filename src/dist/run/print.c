@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* print.c: the names of files that take what ranks print: --stdout, --stderr. */
 #include "config.h"
 

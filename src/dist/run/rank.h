@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank.h: a rank's end of its supervisor. */
 #ifndef ETD_RANK_H
 #define ETD_RANK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rank_impl.h: what rank.c and health.c share. */
 #ifndef ETD_RANK_IMPL_H
 #define ETD_RANK_IMPL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ring.c: see ring.h.
  *
  * Each ring has a head, which the putter moves, and a tail, which the taker moves, both

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ring.h: records on their way from the training thread to the one that sends them.
  *
  * One thread puts, one takes; neither ever waits for the other: putting is some copies

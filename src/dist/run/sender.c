@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sender.c: see sender.h. What is taken from the ring and not written yet, and the
  * pipe, belong to whoever holds the lock; the ring itself knows none. */
 #include "config.h"

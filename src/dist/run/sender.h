@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sender.h: a rank's end of the pipe to its supervisor.
  *
  * Records go through a ring (ring.h) to a thread that packs them and writes them to the

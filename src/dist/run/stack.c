@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stack.c: see stack.h. The handler does nothing but system calls; what backtrace needs
  * it has loaded before. */
 #include "config.h"

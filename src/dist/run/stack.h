@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stack.h: where a rank stands when it crashes, or does not go on: written by the rank
  * itself into memory that its supervisor holds as well. */
 #ifndef ETD_STACK_H

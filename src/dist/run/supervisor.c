@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* supervisor.c: a run's life: starting its ranks, passing on what is asked of it,
  * starting it again after a crash, and its end. See launch.h and supervisor.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* supervisor.h: what the files of the supervisor share; launch.h is what others see.
  *
  * One thread, one poll. Everything that can wait is a descriptor in it: the ranks'

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* supervisor_begin.c: a start that does not come to an end. Until its first batch a
  * rank reads data, builds its model and waits for others, and nothing of that moves its
  * counter on the board; what the system counts is looked at instead: the processor's

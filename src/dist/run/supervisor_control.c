@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* supervisor_control.c: what is asked of the run: commands, which the hub passes on
  * (wire.h has the packets, control.h what the ranks do with them).
  *

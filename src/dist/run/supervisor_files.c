@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* supervisor_files.c: files of a run that are removed while it goes on. People and
  * machines clean up, and a process does not notice: it writes on, into a file without a
  * name. So once a second the supervisor looks whether the files are there. */

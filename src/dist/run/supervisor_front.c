@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* supervisor_front.c: what the supervisor sends to the process that started the run,
  * while that is there. It never waits for that process: messages that would block are
  * dropped, except how the run ended. */

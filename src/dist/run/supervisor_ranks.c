@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* supervisor_ranks.c: starting ranks, what they say and print, and their end. */
 #include "config.h"
 

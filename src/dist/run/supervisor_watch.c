@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* supervisor_watch.c: hangs, and ranks that hold others back. Every training thread
  * moves its counter on the board with each part of each step, and says there which
  * collective it is in; one that stands still for too long hangs, or waits for one that

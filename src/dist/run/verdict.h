@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* verdict.h: what a supervisor decides: when a run is started again, when it hangs, how
  * long a stop may take, what it came to. Functions of what is known, without processes
  * and clocks: t/dist/verdict.c has their rules as tables. RELIABILITY.md section 4. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* auth.c: see auth.h. zmq asks at a socket of a well-known name (ZAP, RFC 27) whether a
  * key may connect. Without anybody there it would let all in. */
 #include "config.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* auth.h: who may connect over TCP: CURVE, and a list of keys (RELIABILITY.md 7.2). */
 #ifndef ETD_AUTH_H
 #define ETD_AUTH_H

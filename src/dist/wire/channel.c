@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* channel.c: see channel.h. A local or TCP channel is a DEALER of its own, which never
  * connects a second time: who uses it tries again with another. An ssh channel is a
  * child's pipes, with each message behind its length (u32, little endian). */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* channel.h: a way to a hub or a worker: messages there and back. Nothing here waits.
  */
 #ifndef ETD_CHANNEL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* command.c: commands and answers as frames: see wire.h. */
 #include "config.h"
 

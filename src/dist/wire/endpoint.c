@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* endpoint.c: see endpoint.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* endpoint.h: where a run or a worker of this machine listens (RELIABILITY.md 7.1).
  *
  * A socket in the user's own folder, which nobody else can enter, beside a lock file

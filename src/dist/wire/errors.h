@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* errors.h: numbers of errors of network and control, for people and for REJECTED. */
 #ifndef ETD_ERRORS_H
 #define ETD_ERRORS_H

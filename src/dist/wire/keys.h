@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* keys.h: keys of CURVE: one's own pair, and those that are let in
  * (RELIABILITY.md 7.3). */
 #ifndef ETD_KEYS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* packet.c: see packet.h. A record's body:
  *
  *     struct head, text [text_n, zero included], { length u8, name, value f64 } [n] */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* packet.h: what the processes of a run say to each other through pipes.
  *
  *     length u32 (of what follows), kind u8, body

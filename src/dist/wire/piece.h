@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* piece.h: the files of a run, for viewers on other machines: a piece of one at a time,
  * in a FILE message. */
 #ifndef ETD_PIECE_H

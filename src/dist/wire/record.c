@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record.c: records as frames: see wire.h. The body of one is
  *
  *     t                 seconds since 1970

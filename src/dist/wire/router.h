@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* router.h: what the hub and the worker have in common as they serve viewers: a ROUTER
  * of zmq, whose peers are known by their routing ids, and how often each may send.
  * Nothing here waits. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ssh.c: see ssh.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ssh.h: what is asked of another machine by ssh, once. (Conversations are lines.) */
 #ifndef ETD_SSH_H
 #define ETD_SSH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire.c: frames: see wire.h. Anybody may have written the bytes that are read: a
  * message is checked as a whole first, and the functions that then read it cannot leave
  * it. */

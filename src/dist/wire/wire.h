@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wire.h: the frames in which hub, viewers, worker and supervisor speak (RELIABILITY.md
  * 5.3). etude-events(7) says what each kind means; here is how they are written and
  * read.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* child.h: another program, of whose answer the beginning counts. Nothing here
  * waits. */
 #ifndef ETD_CHILD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* host.h: what a worker says of its machine when it is tested. */
 #ifndef ETD_HOST_H
 #define ETD_HOST_H

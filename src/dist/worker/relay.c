@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* relay.c: the other side of an ssh:// target: a session on two pipes. See worker.h. */
 #include "config.h"
 

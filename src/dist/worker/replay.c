@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replay.c: see replay.h.
  *
  * A viewer that has nothing of the run gets a snapshot: the model is read here, a

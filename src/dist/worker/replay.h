@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* replay.h: a run that has ended, told to a viewer from its directory in the frames of
  * a hub. */
 #ifndef ETD_REPLAY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session.c: see session.h.
  *
  * A viewer's key may only watch: of what it sends, HELLO, NACK, HIST, PING and BYE

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session.h: one viewer's conversation with a host: with the host itself, or through it
  * with the hub of one of its runs. A worker has one for each connection, and what ssh
  * starts on the other side one for its pipe. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session_host.c: a conversation with the host itself: see session.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* session_parts.h: what the files of a session share.
  *
  * session.c is the conversation, and with it what is said of runs; session_host.c what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* start.h: recipes that operators send, started as runs of this user.
  *
  * FOLDER/start-<id>/ is made before the recipe in it is given to `etude train -d`, and

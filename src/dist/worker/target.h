@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* target.h: what people call a run that is elsewhere.
  *
  *     tcp://HOST:PORT[/RUN]    a worker whose key is in workers.yaml

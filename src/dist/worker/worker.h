@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker.h: a host's service, and how others ask it (RELIABILITY.md 1, 7.2 and 7.3).
  *
  * A worker listens at a socket of its user and, where it is told to, at a TCP address

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker_ask.c: what others ask of a worker: see worker.h. */
 #include "config.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* choice.h: which of two ways is the faster, timed once on a machine. */
 #ifndef ETUDE_KERNELS_CPU_CHOICE_H
 #define ETUDE_KERNELS_CPU_CHOICE_H

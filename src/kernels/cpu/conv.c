@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv.c: convolution and its two gradients by oneDNN.
  *
  *   y[n,k,p,q] = b[k] + sum_crs x[n,c,p*sh+r*dh-ph,q*sw+s*dw-pw] w[k,c,r,s]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv_split.c: a convolution and what follows it, as two kernels: where oneDNN has no
  * kernel that does both. */
 #include <string.h>

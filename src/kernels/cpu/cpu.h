@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cpu.h: what the files of the CPU module share.
  *
  * A kernel is a struct that begins with struct et_kernel. A prepare function allocates

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.c: the CPU as a device: the module's table.
  *
  * Memory is the process's own; work runs at once on OpenMP's threads, so there are no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops.c: the table of own loops for one instruction set. */
 #include "kernels/cpu/loops.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops.h: names of what is compiled once per instruction set.
  *
  * ETK_ISA comes from the compiler's command line. Everything external in a loops file

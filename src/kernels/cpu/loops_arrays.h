@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_arrays.h: all operands and results of a call, in the layout that a loop
  * wants. */
 #ifndef ETUDE_KERNELS_CPU_LOOPS_ARRAYS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_batch_norm.c: batch normalisation of [positions, C], channels innermost.
  *
  *   mean m, biased variance v of each channel over P positions; r = 1/sqrt(v + eps)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_bias.c: y[i,c] += bias[c], for what oneDNN cannot add by itself.
  *
  * Bound by memory: 8 bytes moved per addition. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_convert.h: elements of any dtype to and from the type a program computes in.
  *
  * Floats become integers by truncation, saturating; NaN becomes 0. The 16-bit formats

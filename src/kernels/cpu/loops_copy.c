@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_copy.c: copies between any two strided layouts of one shape.
  *
  * to[i] = from[i] for every index i. Axes are sorted by the target's strides and merged

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_depthwise.c: the weight gradient of a depthwise convolution.
  *
  *   dw[c,r,s] = sum_npq x[n,c,p*sh+r-ph,q*sw+s-pw] dy[n,c,p,q]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_dropout.c: y = x/(1-p) where kept, 0 elsewhere; its own gradient.
  *
  * The mask is defined in kernels/ref/dropout.c: element e of a sample is kept iff its

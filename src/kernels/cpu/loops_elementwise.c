@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_elementwise.c: one interpreter for element-wise ops and fused programs.
  *
  *   y[i] = f(x0[i], x1[i], ...), f a list of steps on registers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_image.c: batches of images from raw ones: see et_image_batch.
  *
  *   y[n,i,j,c] = table[c][raw[s, c, y + i, x + j]]    or x + w-1-j where flipped

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_index.c: slices and elements chosen by an array of indices, and the sums that
  * are their gradients.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_math.h: elementary functions that the compiler turns into vector code.
  *
  *   e^x     x = n ln 2 + r, |r| <= ln(2)/2; a polynomial in r, times 2^n

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_move.c: arrays put together from copies: concat, pack, pad, flip, fill, iota.
  *
  * Each is a list of strided copies into parts of the result; a number is a copy from

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_pool.c: pooling, window by window, channels innermost.
  *
  *   max   y[n,c,p,q] = max x[n,c,h,w] over the window

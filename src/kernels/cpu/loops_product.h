@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_product.h: a tile of a product of matrices, its sums in registers. */
 #ifndef ETUDE_KERNELS_CPU_LOOPS_PRODUCT_H
 #define ETUDE_KERNELS_CPU_LOOPS_PRODUCT_H

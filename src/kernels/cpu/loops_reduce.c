@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_reduce.c: sums, extremes and sums of squares over any axes.
  *
  *   y[kept] = sum over the reduced axes of x (or max, min, x^2)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_resize.c: resampling of channels-last images, and its gradient.
  *
  *   y[p,q] = sum over two rows h and two columns w of weight x[h,w]

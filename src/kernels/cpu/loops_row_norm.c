@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_row_norm.c: layer and group normalisation, and their gradients.
  *
  *   y  = gamma x^ + beta, x^ = (x - mean) rstd, over a row of SIZE neighbours

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_sdpa.c: scaled dot-product attention and its gradient, in tiles of queries.
  *
  *   s = scale q k^T + bias, j <= i where causal;  p = e^(s - lse);  o = p v

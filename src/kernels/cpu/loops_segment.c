@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_segment.c: sums of squares of stretches of rows.
  *
  *   y[s] = sum of x[r, ...]^2 over first[s] <= r < first[s + 1]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_select.c: where the largest elements of a line lie.
  *
  *   argmax  the first of the largest along an axis

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_side.h: operands in the layout that a loop wants.
  *
  * A loop is written for dense arrays. An array that lies otherwise (a slice, a view of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_softmax.c: softmax, its logarithm, cross entropy, and their gradients.
  *
  *   lse = m + log sum_c e^(z_c - m), m = max z;  log softmax(z)_c = z_c - lse

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_steps.h: one vector loop per element function, for float and for double.
  *
  * The functions are kernels/elements.def's. Loops may write over an operand. */

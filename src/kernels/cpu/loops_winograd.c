@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loops_winograd.c: convolution with 3 x 3 filters in steps of one pixel, by Winograd's
  * algorithm F(2x2, 3x3).
  *

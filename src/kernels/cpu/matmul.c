@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul.c: matrix products by oneDNN.
  *
  *   y[...,m,n] = b[n] + sum_k A[...,m,k] B[...,k,n]     A, B: a, b or their transposes

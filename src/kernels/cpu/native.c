@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* native.c: see native.h.
  *
  * What a processor's instructions are named says little: with AMX bf16 is several times

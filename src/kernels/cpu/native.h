@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* native.h: whether products of bf16 are computed in bf16 on this processor, or on
  * copies in f32 (widen.c): whichever is faster. */
 #ifndef ETUDE_KERNELS_CPU_NATIVE_H

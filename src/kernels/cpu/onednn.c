@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn.c: programs of oneDNN primitives (onednn.h). */
 #include "kernels/cpu/onednn.h"
 

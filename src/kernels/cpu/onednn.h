@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn.h: how the adapters use oneDNN. Included by adapters only.
  *
  * An adapter's kernel is a short program: copies into the workspace where oneDNN wants

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_api.h: the calls in which oneDNN 2 and 3 differ, in one form for both.
  *
  * oneDNN 3 has no operation descriptors, and its memory descriptors are handles; in 2

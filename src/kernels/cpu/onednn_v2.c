@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_v2.c: the calls of onednn_api.h for oneDNN 2.6 and later versions of 2. */
 #include "kernels/cpu/onednn_api.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* onednn_v3.c: the calls of onednn_api.h for oneDNN 3. */
 #include "kernels/cpu/onednn_api.h"
 

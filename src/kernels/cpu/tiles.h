@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tiles.h: how many elements the own loops take at a time.
  *
  * A loop is most easily wrong where a length is one less, or one more, than such a

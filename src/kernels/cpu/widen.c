@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* widen.c: ops on bf16 and f16 where the CPU has no kernel of its own for them.
  *
  *   y = round(op(f32(x0), f32(x1), ...))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* blas.c: cuBLASLt's handle, and which of its algorithms multiplies a shape.
  *
  * cuBLASLt's advice is an order by estimated time; the first is seldom the fastest.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* channel_norm.c: batch and group norm with channels innermost: how blocks share the
  * columns and the rows. */
 #include "kernels/cuda/norm.h"

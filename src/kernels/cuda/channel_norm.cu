@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* channel_norm.cu: batch and group normalisation of [samples, rows, channels], channels
  * innermost: channels-last images, and [N, C].
  *

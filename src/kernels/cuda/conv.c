@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv.c: preparing convolutions: which of four ways computes one.
  *
  *  - One filter per channel: own kernels (conv_depthwise.cu).

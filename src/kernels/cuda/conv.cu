@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv.cu: convolution of arrays with any strides: what no engine takes.
  *
  * A product of matrices that are never written down (implicit GEMM): out[m,j] =

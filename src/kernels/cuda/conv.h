@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv.h: launchers of convolutions that no library computes.
  *
  *   y[n,k,p,q] = bias[k] + sum_{c,r,s} w[k,c,r,s] x[n, g(k) C/G + c, p S - P + r D, ..]

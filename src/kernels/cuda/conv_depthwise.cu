@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv_depthwise.cu: convolution with one filter per channel, and its gradients.
  *
  * cuDNN compiles a kernel for each shape of these (0.2-0.5 s); EfficientNet has dozens.

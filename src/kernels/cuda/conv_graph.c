@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv_graph.c: see conv_graph.h. One node; everything is channels-last. */
 #include "kernels/cuda/conv_graph.h"
 

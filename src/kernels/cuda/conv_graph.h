@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv_graph.h: a convolution as a graph for cuDNN. */
 #ifndef ETUDE_KERNELS_CUDA_CONV_GRAPH_H
 #define ETUDE_KERNELS_CUDA_CONV_GRAPH_H

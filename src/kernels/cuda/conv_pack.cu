@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv_pack.cu: space to depth for convolutions of few channels (conv.h), and a bias in
  * every row of a result.
  *

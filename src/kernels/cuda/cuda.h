@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda.h: what the C files of the CUDA module share.
  *
  * A family of ops is <family>.c and <family>.cu, with <family>.h between them: the C

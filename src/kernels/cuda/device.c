@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.c: an NVIDIA GPU as a device: the module's table.
  *
  * Each handle has one stream that stands for NULL, a pool from which memory comes in

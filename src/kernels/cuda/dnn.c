@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dnn.c: engines for graphs: cuDNN's handle, its heuristics, what is kept, running.
  *
  * The heuristics answer with engine configurations, the best first; notes of each say

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dnn.h: cuDNN's graph API as plain data.
  *
  * A graph is written down first: tensors, then operations between them, all plain

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dnn_graph.c: writing down a graph for cuDNN, its text, and its descriptors. */
 #include "kernels/cuda/dnn.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dnn_plan.h: what dnn.c takes from dnn_graph.c and dnn_tune.c. */
 #ifndef ETUDE_KERNELS_CUDA_DNN_PLAN_H
 #define ETUDE_KERNELS_CUDA_DNN_PLAN_H

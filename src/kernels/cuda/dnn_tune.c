@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dnn_tune.c: which of several plans for one graph is the fastest, by running them.
  *
  * Operands are random numbers in memory taken for the while; what is neither f32, bf16

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dropout.c: preparing dropout, whose mask kernels/ref/dropout.c defines. */
 #include "kernels/cuda/dropout.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dropout.h: launcher of dropout. */
 #ifndef ETUDE_KERNELS_CUDA_DROPOUT_H
 #define ETUDE_KERNELS_CUDA_DROPOUT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elements.cuh: elements of every dtype, and what kernels/elements.def's formulas need.
  *
  * For the kernel that interprets programs (elementwise.cu) and for those that are

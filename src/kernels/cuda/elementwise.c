@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elementwise.c: preparing ops on single elements, and fused chains of them.
  *
  * A single op is a program of one step, a cast one of none. The program is compiled for

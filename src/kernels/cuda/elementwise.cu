@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elementwise.cu: a kernel that interprets programs of single elements.
  *
  * What rtc_source.c generates computes the same bits at the speed of memory; this one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* error.c: what a library's status means, one table per library.
  *
  * The tables hold numbers, because a library is opened only when a kernel needs it and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fill.c: preparing constants. */
 #include "kernels/cuda/fill.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fill.cu: arrays of one number, and 0, 1, 2, ... */
 #include "kernels/cuda/fill.h"
 #include "kernels/cuda/kernel.cuh"

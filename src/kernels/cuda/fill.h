@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* fill.h: launchers of constants. */
 #ifndef ETUDE_KERNELS_CUDA_FILL_H
 #define ETUDE_KERNELS_CUDA_FILL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c: a product of matrices as cuBLASLt is told of it.
  *
  * cuBLASLt's matrices are column-major: its D[i, j] is at i + j ld. A row-major y[m, n]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.h: a product of matrices as cuBLASLt is told of it. */
 #ifndef ETUDE_KERNELS_CUDA_GEMM_H
 #define ETUDE_KERNELS_CUDA_GEMM_H

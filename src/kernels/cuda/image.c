@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image.c: preparing batches that are made from raw images. */
 #include "kernels/cuda/image.h"
 

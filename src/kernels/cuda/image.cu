@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image.cu: batches of images from raw ones: see et_image_batch in op.h. */
 #include "kernels/cuda/image.h"
 #include "kernels/cuda/kernel.cuh"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image.cuh: a thread's place in an image, for kernels that give each thread a pixel of
  * one channel, or of as many as 16 bytes hold. */
 #ifndef ETUDE_KERNELS_IMAGE_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image.h: launchers of batches made from raw images. */
 #ifndef ETUDE_KERNELS_CUDA_IMAGE_H
 #define ETUDE_KERNELS_CUDA_IMAGE_H

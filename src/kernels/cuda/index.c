@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index.c: preparing what reads and adds through indices.
  *
  *   take         y[o, i, j] = x[o, index[i], j]

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index.cu: reading through indices, and summing where they point.
  *
  * Reading copies in the widest unit that both rows allow: 16 bytes a thread for an

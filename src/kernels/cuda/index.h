@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* index.h: launchers of reading and adding through indices. */
 #ifndef ETUDE_KERNELS_CUDA_INDEX_H
 #define ETUDE_KERNELS_CUDA_INDEX_H

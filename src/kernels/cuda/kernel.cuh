@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.cuh: what the kernels share: launching, dtypes, wide loads, reductions.
  *
  * Kernels are plain CUDA C++ that the host's compiler takes too (t/gpusim): no inline

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lines.c: what is settled when a kernel that works line by line is prepared. */
 #include "kernels/cuda/lines.h"
 

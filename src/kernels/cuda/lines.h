@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* lines.h: arrays as lines along one axis, for the ops that work line by line. */
 #ifndef ETUDE_KERNELS_CUDA_LINES_H
 #define ETUDE_KERNELS_CUDA_LINES_H

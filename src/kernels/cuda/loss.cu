@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* loss.cu: cross entropy of each position, and its gradient, in one reading of the
  * logits each: f32 logits are never written.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul.c: y = op(a) op(b) + bias, by cuBLASLt where it takes the operands.
  *
  *   a [..., M, K], b [..., K, N] or [K, N], bias [N]? -> y [..., M, N]

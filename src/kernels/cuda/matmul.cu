@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul.cu: products of matrices with any strides.
  *
  * What cuBLASLt does not take: operands of which neither axis is contiguous or rows

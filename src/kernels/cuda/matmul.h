@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul.h: a product of matrices with any strides, and its launcher. */
 #ifndef ETUDE_KERNELS_CUDA_MATMUL_H
 #define ETUDE_KERNELS_CUDA_MATMUL_H

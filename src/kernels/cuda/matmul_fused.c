@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul_fused.c: a product of matrices and what follows it: see et_epilogue in attr.h.
  *
  *   GELU       y = gelu_tanh(a b + bias), more = a b + bias   GELU[_AUX][_BIAS]

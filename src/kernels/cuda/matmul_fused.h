@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul_fused.h: a product as cuBLASLt takes it, for products with more to them. */
 #ifndef ETUDE_KERNELS_CUDA_MATMUL_FUSED_H
 #define ETUDE_KERNELS_CUDA_MATMUL_FUSED_H

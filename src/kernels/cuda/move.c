@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* move.c: preparing copies, and arrays put together from copies: concat, pack, pad,
  * flip.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* move.cu: copies between strided arrays, and of many stretches at once.
  *
  * rows: thread t moves units t, t + threads, ... of the target's order, each to where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* move.h: launchers of copies. */
 #ifndef ETUDE_KERNELS_CUDA_MOVE_H
 #define ETUDE_KERNELS_CUDA_MOVE_H

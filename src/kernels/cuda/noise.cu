@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* noise.cu: random operands for kernels that are timed. */
 #include "kernels/cuda/noise.h"
 #include "kernels/cuda/kernel.cuh"

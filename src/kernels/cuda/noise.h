@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* noise.h: random operands for kernels that are timed. */
 #ifndef ETUDE_KERNELS_CUDA_NOISE_H
 #define ETUDE_KERNELS_CUDA_NOISE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm.c: preparing batch, layer and group norm: which array is what, and which of the
  * three ways computes a call. */
 #include "kernels/cuda/norm.h"

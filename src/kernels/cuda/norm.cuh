@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm.cuh: what the kernels of row_norm.cu, channel_norm.cu and norm_any.cu share. */
 #ifndef ETUDE_KERNELS_CUDA_NORM_CUH
 #define ETUDE_KERNELS_CUDA_NORM_CUH

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm.h: batch, layer and group norm: what the preparing C files and the launchers
  * share.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm_any.cu: normalisation of arrays of any strides and dtypes, f64 among them.
  *
  *   y  = gamma x^ + beta (+ residual), through relu; x^ = (x - mean) r,

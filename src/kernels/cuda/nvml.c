@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvml.c: what the GPU's sensors say, through NVIDIA's management library.
  *
  * libnvidia-ml.so.1 comes with the driver and has no part in CUDA: it is opened when

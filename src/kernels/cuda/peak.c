@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* peak.c: the most that this GPU can do in a second: clocks times widths.
  *
  * FLOP a clock and multiprocessor are those of NVIDIA's white papers and data sheets,

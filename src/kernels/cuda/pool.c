@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c: preparing pooling and resizing of images. */
 #include "kernels/cuda/pool.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pool.cu: pooling over windows of a plane, and its gradients.
  *
  *   max   y = largest x of the window, index = h W + w of it, of several the first;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pool.h: launchers of pooling and resizing. */
 #ifndef ETUDE_KERNELS_CUDA_POOL_H
 #define ETUDE_KERNELS_CUDA_POOL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.c: what an element-wise op or a fused chain computes, and how its arrays are
  * walked. */
 #include "kernels/cuda/program.h"

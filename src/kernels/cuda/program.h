@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* program.h: element-wise programs: what single ops and fused chains are prepared as.
  *
  * Register i < n_in is operand i; step k writes register n_in + k. Arithmetic is in

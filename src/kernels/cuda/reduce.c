@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.c: preparing reductions: which axes lie how, parts, and the second stage. */
 #include "kernels/cuda/reduce.h"
 

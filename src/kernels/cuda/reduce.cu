@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.cu: sums, largest elements and sums of squares over any axes.
  *
  * Every x is read once, in 16 bytes where it lies so; sums are in f32 (f64 for f64): a

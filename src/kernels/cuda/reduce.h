@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.h: launchers of reductions. */
 #ifndef ETUDE_KERNELS_CUDA_REDUCE_H
 #define ETUDE_KERNELS_CUDA_REDUCE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resize.cu: resampling of images, and its gradient.
  *
  * nearest:  src = min(floor(dst scale), size - 1), in f32 as PyTorch has it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* row_norm.c: layer norm of rows that fit into registers: how the threads share
  * them. */
 #include "kernels/cuda/norm.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* row_norm.cu: layer normalisation of rows that fit into a block's registers.
  *
  *   x  = x + branch, where there is one

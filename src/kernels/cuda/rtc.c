@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rtc.c: compiling at run time, once per process and once per machine. */
 #include "kernels/cuda/rtc.h"
 

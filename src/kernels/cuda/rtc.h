@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rtc.h: kernels that are compiled at run time, with NVRTC.
  *
  * A text is compiled once per process and, kept on disk (cache.h), once per machine:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rtc_source.c: the CUDA C of an element-wise program.
  *
  * elements.cuh, then one kernel of the program's form. Lengths and addresses are its

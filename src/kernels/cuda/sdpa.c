@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sdpa.c: preparing attention and its gradient: which of two ways computes them.
  *
  *  - Heads of two-byte elements, rows of whole 16 bytes: cuDNN's engines, made for each

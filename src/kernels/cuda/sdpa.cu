@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sdpa.cu: attention and its gradient in tiles, for any strides, lengths and bias.
  *
  *   s = scale q k^T + bias, j <= i where causal;  lse = log sum e^s;  o = e^(s - lse) v

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sdpa.h: attention as plain numbers, and the launchers of its own kernels. */
 #ifndef ETUDE_KERNELS_CUDA_SDPA_H
 #define ETUDE_KERNELS_CUDA_SDPA_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sdpa_graph.c: see sdpa_graph.h.
  *
  * The sequence of operations is what cuDNN's engines recognise (documented with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sdpa_graph.h: attention as a graph for cuDNN. */
 #ifndef ETUDE_KERNELS_CUDA_SDPA_GRAPH_H
 #define ETUDE_KERNELS_CUDA_SDPA_GRAPH_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* segment.c: preparing sums of squares of stretches of rows. */
 #include "kernels/cuda/segment.h"
 

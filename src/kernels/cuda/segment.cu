@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* segment.cu: sums of squares of stretches of rows: the norms of all parameters in one
  * pass over flat memory.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* segment.h: launchers of sums over stretches of rows. */
 #ifndef ETUDE_KERNELS_CUDA_SEGMENT_H
 #define ETUDE_KERNELS_CUDA_SEGMENT_H

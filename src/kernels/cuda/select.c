@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* select.c: preparing argmax and topk. */
 #include "kernels/cuda/select.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* select.h: launchers of argmax and topk. */
 #ifndef ETUDE_KERNELS_CUDA_SELECT_H
 #define ETUDE_KERNELS_CUDA_SELECT_H

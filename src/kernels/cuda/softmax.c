@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* softmax.c: preparing softmax and cross entropy. */
 #include "kernels/cuda/softmax.h"
 

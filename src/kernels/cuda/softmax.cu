@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* softmax.cu: softmax and its logarithm along an axis, and their gradients.
  *
  *   softmax:      y = e^(x - max) / sum;      dx = y (dy - sum y dy)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* softmax.cuh: the sum of exponentials of a line in one pass. */
 #ifndef ETUDE_KERNELS_SOFTMAX_CUH
 #define ETUDE_KERNELS_SOFTMAX_CUH

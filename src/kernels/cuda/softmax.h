@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* softmax.h: launchers of softmax, its logarithm, cross entropy and their gradients. */
 #ifndef ETUDE_KERNELS_CUDA_SOFTMAX_H
 #define ETUDE_KERNELS_CUDA_SOFTMAX_H

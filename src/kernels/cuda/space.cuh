@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* space.cuh: positions of strided arrays, wide accesses to rows, loads of any dtype. */
 #ifndef ETUDE_KERNELS_SPACE_CUH
 #define ETUDE_KERNELS_SPACE_CUH

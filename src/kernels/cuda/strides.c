@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* strides.c: the axes that several arrays are walked along together. */
 #include "kernels/cuda/cuda.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trial.c: see trial.h.
  *
  * Operands are random numbers (noise.h), since zeros are multiplied faster. */

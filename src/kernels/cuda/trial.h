@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* trial.h: timing what a kernel could be made of, while it is prepared. */
 #ifndef ETUDE_KERNELS_CUDA_TRIAL_H
 #define ETUDE_KERNELS_CUDA_TRIAL_H

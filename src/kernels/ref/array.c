@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* array.c: reading, writing and walking arrays of any dtype and stride. */
 #include "kernels/ref/array.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* array.h: arrays, positions and the ops of the reference device (private to it). */
 #ifndef ETK_REF_ARRAY_H
 #define ETK_REF_ARRAY_H

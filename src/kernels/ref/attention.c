@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attention.c: scaled dot-product attention and its gradient (Vaswani et al.,
  * arXiv:1706.03762).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conv.c: convolution (cross-correlation) and its gradients; zero padding.
  *
  *   y[n,k,p,q] = sum_{c,r,s} w[k,c,r,s] x[n, g(k) C/G + c, p S - P + r D,

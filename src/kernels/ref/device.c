@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* device.c: the device table of the reference. */
 #include "kernels/ref/ref.h"
 #include "kernels/ref/array.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* dropout.c: y = x/(1-p) where kept, 0 elsewhere; the same op is its own gradient.
  *
  * This is the definition of the mask, for every device. Element E (row-major within its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* elementwise.c: constants, single element-wise ops, and fused programs of them. */
 #include "kernels/ref/array.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image.c: batches of images from raw ones: see et_image_batch. */
 #include "kernels/ref/array.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* matmul.c: y[.., m, n] = sum_k op(a)[.., m, k] op(b)[.., k, n] + bias[.., n].
  *
  * b without leading axes serves every matrix of a; the bias broadcasts to y. */

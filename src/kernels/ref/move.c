@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* move.c: copies between layouts, and reading and writing through indices.
  *
  * An index below 0 or past the end reads NaN (0 in integer arrays) and writes nothing;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* norm.c: batch, layer and group normalisation, and their gradients.
  *
  * With mean m, biased variance v and x^ = (x - m)/sqrt(v + eps) over a set of elements:

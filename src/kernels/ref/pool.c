@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c: pooling over windows of a plane, and its gradients.
  *
  * The index of a winner is h W + w in the input plane; the first of equals wins, NaN

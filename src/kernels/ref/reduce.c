@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.c: sums, extremes and winners. NaN wins every comparison, as in PyTorch. */
 #include "kernels/ref/array.h"
 

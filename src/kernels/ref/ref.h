@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ref.h: the device "ref", the oracle of every test.
  *
  * Plain C, one naive loop per op, no threads. Elements of any float dtype are read as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resize.c: resampling of images; each result pixel is a weighted sum of four pixels.
  *
  * nearest: src = min(floor(dst * scale), size - 1), in f32 as PyTorch has it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scalar.c: element functions, one row each; PyTorch's semantics.
  *
  * NaN passes through maximum, minimum, clamp and relu. The gelu is x Phi(x); its tanh

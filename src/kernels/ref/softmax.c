@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* softmax.c: softmax, its logarithm, and cross entropy over an axis.
  *
  *   lse = m + log sum_c e^(z_c - m), m = max z;  log softmax(z)_c = z_c - lse

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cublasLt.h: the simulator's cuBLASLt, as far as Etude uses it.
  *
  * Names, arguments and codes are those of cuBLASLt 13; its header is the reference. A

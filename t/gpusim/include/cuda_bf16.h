@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_bf16.h: bfloat16, the upper half of an f32, with the roundings of the hardware.
  *
  * From f32: to the nearest, ties to even; what is too large is infinity, a NaN of any

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_runtime.h: the language of CUDA for the host's compiler, and launching.
  *
  * One thread of one block runs at a time in the whole process, so atomics are plain

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cuda_runtime_api.h: the simulator's CUDA runtime, as far as Etude uses it.
  *
  * Names, arguments and codes are CUDA 13's; its manual is the reference. A trailing

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cudnn_graph.h: the part of cuDNN 9's graph API that the CUDA module uses, for the
  * simulator: cudnn.cc holds descriptors to what NVIDIA documents and computes graphs
  * node by node. Names and numbers are cuDNN's. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpusim.h: what the simulated GPU offers beyond CUDA: counters, faults, seeds.
  *
  * All functions may be called from any thread. */

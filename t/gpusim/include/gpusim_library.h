@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpusim_library.h: kernels in libraries that are loaded from memory. Included by
  * cuda_runtime_api.h. */
 #ifndef ETUDE_GPUSIM_LIBRARY_H

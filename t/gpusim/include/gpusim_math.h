@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gpusim_math.h: CUDA's integer and float intrinsics on the host. The fast ones are the
  * accurate functions: their errors on a GPU (CUDA C++ Programming Guide, "Intrinsic
  * Functions") do not show here. Included by cuda_runtime.h. */

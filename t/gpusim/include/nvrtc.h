@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* nvrtc.h: NVRTC's interface on the simulator, as far as it is used: the host's C++
  * compiler stands for it. Result codes and signatures are those of CUDA 13.0's
  * nvrtc.h. */

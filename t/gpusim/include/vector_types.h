@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* vector_types.h: CUDA's short vectors and dim3. Vectors of 8 and 16 bytes are as
  * strictly aligned as the GPU wants them, so that -fsanitize=alignment finds what would
  * fault. */
