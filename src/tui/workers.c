@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* workers.c: see workers.h. Each worker is asked by a process of its own, so that none
- * waits for another; the answers are those of `etude worker`. */
+/* workers.c: see workers.h. */
 #include "config.h"
 
 #include "tui/workers.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/library/facts.h"
 #include "core/library/index.h"
 #include "tui/format.h"
 #include "tui/glyphs.h"
 
-static const double AGAIN = 10, RETRY = 12, PATIENCE = 30; /* seconds */
+static const double PATIENCE = 30; /* seconds */
 
 enum { VIEWER = 1, OPERATOR };
 
@@ -72,128 +69,6 @@ read_workers(struct workers *w)
                 w->list.at = i;
     }
     et_free(w->app->cx, known);
-}
-
-/* ---- asking ---- */
-
-static void
-ask(struct workers *w, struct workers_row *r)
-{
-    const char *argument[] = {"worker", "list", r->name, "--json", NULL};
-    r->next = tui_now(w->app) + (r->state == WORKER_LOST ? RETRY : AGAIN);
-    if (tui_job_start(&r->job, w->app->cx, argument, NULL, 0) != ET_OK) {
-        snprintf(r->why, sizeof r->why, "%.199s", et_error_get(w->app->cx)->message);
-        r->state = WORKER_LOST;
-        et_error_clear(w->app->cx);
-    }
-}
-
-static const char *
-text_of(const json_t *all, const char *key)
-{
-    const char *text = json_string_value(json_object_get(all, key));
-    return text ? text : "";
-}
-
-static bool
-is_local(const struct workers_row *r)
-{
-    return strcmp(r->name, "local") == 0;
-}
-
-/* This machine is there without a service: what is known of it. */
-static void
-stand_in(struct workers_row *r)
-{
-    r->state = WORKER_READY;
-    r->is_alone = true;
-    r->why[0] = '\0';
-    if (gethostname(r->host, sizeof r->host - 1) != 0)
-        snprintf(r->host, sizeof r->host, "this machine");
-    snprintf(r->version, sizeof r->version, "%s", PACKAGE_VERSION);
-    snprintf(r->role, sizeof r->role, "operator");
-    r->cores = sysconf(_SC_NPROCESSORS_ONLN);
-    r->gpus = -1;
-    r->rtt_ms = 0;
-}
-
-static enum workers_state
-state_of(const char *word)
-{
-    return strcmp(word, "ready") == 0     ? WORKER_READY
-           : strcmp(word, "refused") == 0 ? WORKER_REFUSED
-           : strcmp(word, "version") == 0 ? WORKER_OLD
-                                          : WORKER_LOST;
-}
-
-/* What list and test say alike. */
-static void
-take_info(struct workers_row *r, const json_t *all)
-{
-    r->is_alone = false;
-    snprintf(r->host, sizeof r->host, "%.63s", text_of(all, "host"));
-    snprintf(r->version, sizeof r->version, "%.31s", text_of(all, "version"));
-    snprintf(r->role, sizeof r->role, "%.15s", text_of(all, "role"));
-    r->cores = json_integer_value(json_object_get(all, "cores"));
-    r->gpus = json_integer_value(json_object_get(all, "gpus"));
-    r->rtt_ms = json_number_value(json_object_get(all, "rtt_ms"));
-}
-
-/* The row that `worker list NAME --json` says, or its error, NOW. */
-static void
-take(struct workers_row *r, double now)
-{
-    json_error_t error;
-    json_t *list = json_loads(r->job.code == 0 ? r->job.text : "", 0, &error);
-    const json_t *all = json_array_get(list, 0);
-    const char *why = all ? text_of(all, "why") : r->job.error;
-    r->state = state_of(text_of(all, "state"));
-    et_visible(r->why, sizeof r->why, why, strlen(why));
-    if (r->state == WORKER_READY) {
-        take_info(r, all);
-        r->heard = now;
-    }
-    json_decref(list);
-    if (r->state == WORKER_LOST && is_local(r))
-        stand_in(r);
-    tui_job_stop(&r->job);
-}
-
-/* NaN: it is not said. */
-static double
-number_of(const json_t *all, const char *key)
-{
-    const json_t *v = json_object_get(all, key);
-    return json_is_number(v) ? json_number_value(v) : NAN;
-}
-
-/* The answer of `worker test --json`. */
-static void
-take_test(struct workers_row *r, const json_t *all)
-{
-    struct etd_host_facts *h = &r->host_facts;
-    const json_t *one;
-    size_t i;
-    take_info(r, all);
-    r->state = WORKER_READY;
-    r->is_tested = true;
-    r->bandwidth = json_number_value(json_object_get(all, "bandwidth"));
-    *h = (struct etd_host_facts){
-        .uptime = json_integer_value(json_object_get(all, "uptime_s")),
-        .disk_free = json_integer_value(json_object_get(all, "disk_free")),
-        .runs = json_integer_value(json_object_get(all, "runs")),
-    };
-    snprintf(h->run, sizeof h->run, "%.63s", text_of(all, "run"));
-    snprintf(h->driver, sizeof h->driver, "%.31s", text_of(all, "driver"));
-    json_array_foreach(json_object_get(all, "gpu"), i, one)
-    {
-        if (i == ETD_HOST_GPUS)
-            break;
-        h->gpu[i].util = number_of(one, "util");
-        h->gpu[i].used = number_of(one, "used");
-        h->gpu[i].total = number_of(one, "total");
-        h->n_gpus = (int)i + 1;
-    }
 }
 
 /* ---- attaching ---- */
@@ -266,7 +141,8 @@ run_chosen(struct tui_app *app, void *data, int id, const char *text)
     (void)app;
     (void)text;
     snprintf(target, sizeof target, "%.64s@%.64s",
-             text_of(json_array_get(w->runs, (size_t)id - 1), "name"), w->doing_to);
+             tui_workers_text(json_array_get(w->runs, (size_t)id - 1), "name"),
+             w->doing_to);
     attach(w, target);
     if (*w->fault)
         tui_say(app, TUI_BAD, "x %s", w->fault);
@@ -288,8 +164,10 @@ offer_runs(struct workers *w)
         if (n == MOST)
             break;
         item[n] = (struct tui_item){.id = (int)i + 1};
-        snprintf(item[n].text, sizeof item[n].text, "%.79s", text_of(one, "name"));
-        snprintf(item[n].note, sizeof item[n].note, "%.47s", text_of(one, "state"));
+        snprintf(item[n].text, sizeof item[n].text, "%.79s",
+                 tui_workers_text(one, "name"));
+        snprintf(item[n].note, sizeof item[n].note, "%.47s",
+                 tui_workers_text(one, "state"));
         n++;
     }
     if (n == 0) {
@@ -341,9 +219,9 @@ show_keys(struct workers *w)
     char fingerprint[ETD_FINGERPRINT];
     json_error_t error;
     json_t *all = json_loadb(w->job.text, w->job.n, 0, &error);
-    bool good = etd_key_is(text_of(all, "public"));
+    bool good = etd_key_is(tui_workers_text(all, "public"));
     if (good)
-        memcpy(w->public_key, text_of(all, "public"), sizeof w->public_key);
+        memcpy(w->public_key, tui_workers_text(all, "public"), sizeof w->public_key);
     json_decref(all);
     if (!good || tui_popup_menu(p, w->app->cx, "keys", items, 2) != ET_OK) {
         tui_say_error(w->app);
@@ -368,7 +246,7 @@ finish_test(struct workers *w)
         struct workers_row *r = &w->row[i];
         if (strcmp(r->name, w->doing_to) != 0 || !json_is_object(all))
             continue;
-        take_test(r, all);
+        tui_workers_take_test(r, all);
         tui_say(w->app, TUI_GOOD, "%s answers in %s, %s/s come from there", r->name,
                 tui_ms(r->rtt_ms, a), tui_bytes(r->bandwidth, b));
     }
@@ -405,7 +283,7 @@ static void
 open_runs(struct workers *w)
 {
     const struct workers_row *r = tui_workers_selected(w);
-    if (r && is_local(r)) {
+    if (r && tui_workers_is_local(r)) {
         tui_app_go(w->app, TUI_IN_runs);
     } else if (r) {
         const char *argument[] = {"worker", "runs", r->name, "--json", NULL};
@@ -478,7 +356,7 @@ ask_remove(struct workers *w)
         {.id = 2, .key = 'n', .text = "keep it"},
     };
     const struct workers_row *r = tui_workers_selected(w);
-    if (!r || is_local(r)) {
+    if (!r || tui_workers_is_local(r)) {
         tui_say(w->app, TUI_TEXT, "this machine is always in the list");
         return;
     }
@@ -546,7 +424,7 @@ act(struct tui_app *app, void *self, enum tui_action action)
         return true;
     case TUI_DO_everywhere_retry:
         if (tui_workers_selected(w))
-            ask(w, tui_workers_selected(w));
+            tui_workers_ask(w, tui_workers_selected(w));
         return true;
     case TUI_DO_workers_role:
         change_role(app);
@@ -613,11 +491,11 @@ tick(struct tui_app *app, void *self)
         struct workers_row *r = &w->row[i];
         bool is_due = app->config.is_dump ? r->next == 0 : now >= r->next;
         if (is_shown && is_due && r->job.pid <= 0)
-            ask(w, r);
+            tui_workers_ask(w, r);
     }
     for (int i = 0; i < w->n; i++)
         if (tui_job_poll(&w->row[i].job, wait)) {
-            take(&w->row[i], tui_now(w->app));
+            tui_workers_take(&w->row[i], tui_now(w->app));
             any = true;
         }
     if (w->doing != WORKERS_NOTHING && tui_job_poll(&w->job, wait)) {

@@ -78,6 +78,15 @@ struct workers {
 
 /* NULL: there is no row. */
 struct workers_row *tui_workers_selected(struct workers *w);
+bool tui_workers_is_local(const struct workers_row *r);
+/* A text of an answer; "" where it has none. */
+const char *tui_workers_text(const json_t *all, const char *key);
+/* Begins to ask R. */
+void tui_workers_ask(struct workers *w, struct workers_row *r);
+/* Puts into R what `worker list NAME --json` said, or its error, NOW. */
+void tui_workers_take(struct workers_row *r, double now);
+/* The same of `worker test --json`. */
+void tui_workers_take_test(struct workers_row *r, const json_t *all);
 /* For struct tui_screen. */
 void tui_workers_draw(struct tui_app *app, void *self, const struct tui_pane *p);
 
