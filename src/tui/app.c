@@ -14,12 +14,12 @@
 
 static const double MESSAGE_SECONDS = 8;
 
-#define TUI_SCREEN(where) extern const struct tui_screen tui_screen_##where;
+#define TUI_SCREEN(where, what) extern const struct tui_screen tui_screen_##where;
 #include "tui/screens.def"
 #undef TUI_SCREEN
 
 const struct tui_screen *const tui_screens[TUI_SCREENS] = {
-#define TUI_SCREEN(where) [TUI_IN_##where - TUI_IN_compose] = &tui_screen_##where,
+#define TUI_SCREEN(where, what) [TUI_IN_##where - TUI_IN_compose] = &tui_screen_##where,
 #include "tui/screens.def"
 #undef TUI_SCREEN
 };
@@ -245,15 +245,12 @@ leave(struct tui_app *app)
 static bool
 act_everywhere(struct tui_app *app, enum tui_action action)
 {
-    switch (action) {
-    case TUI_DO_everywhere_compose:
-    case TUI_DO_everywhere_monitor:
-    case TUI_DO_everywhere_runs:
-    case TUI_DO_everywhere_workers:
-    case TUI_DO_everywhere_logs:
+    if (tui_goes_to_screen(action)) {
         tui_app_go(app, (enum tui_where)(TUI_IN_compose +
                                          (action - TUI_DO_everywhere_compose)));
         return true;
+    }
+    switch (action) {
     case TUI_DO_everywhere_palette:
         tui_palette_open(app);
         return true;

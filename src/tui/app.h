@@ -76,7 +76,14 @@ struct tui_app_config {
     struct eti_index *index; /* of runs, just looked at; borrowed; NULL: the user's */
 };
 
-enum { TUI_SCREENS = TUI_IN_logs - TUI_IN_compose + 1, TUI_MESSAGE = 240 };
+enum {
+#define TUI_SCREEN(where, what) +1
+    TUI_SCREENS = 0
+#include "tui/screens.def"
+#undef TUI_SCREEN
+    ,
+    TUI_MESSAGE = 240
+};
 
 /* A hint or tab that can be clicked. */
 struct tui_spot {
@@ -201,5 +208,17 @@ void tui_logs_jump(struct tui_app *app, double t);
 
 /* The screens, by TUI_IN_compose ...: screens.def. */
 extern const struct tui_screen *const tui_screens[TUI_SCREENS];
+/* Is it one of them, or a key that goes to one? */
+static inline bool
+tui_is_screen(enum tui_where where)
+{
+    return where >= TUI_IN_compose && where < TUI_IN_compose + TUI_SCREENS;
+}
+static inline bool
+tui_goes_to_screen(enum tui_action action)
+{
+    return action >= TUI_DO_everywhere_compose &&
+           action < TUI_DO_everywhere_compose + TUI_SCREENS;
+}
 
 #endif

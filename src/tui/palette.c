@@ -85,25 +85,18 @@ add_binding(struct tui_app *app, const struct tui_binding *b, const char *mid)
         tui_binding_key(&app->config.keys, b, item->note);
 }
 
-static bool
-is_screen(const struct tui_binding *b)
-{
-    return b->action >= TUI_DO_everywhere_compose &&
-           b->action <= TUI_DO_everywhere_logs;
-}
-
 static void
 add_screens(struct tui_app *app)
 {
     static const char *const what[TUI_SCREENS] = {
-        "a recipe, and launching it",   "the run that is watched",
-        "all runs, and comparing them", "other machines",
-        "what the ranks wrote",
+#define TUI_SCREEN(where, what) [TUI_IN_##where - TUI_IN_compose] = what,
+#include "tui/screens.def"
+#undef TUI_SCREEN
     };
     add_heading(app, "screens");
     for (int i = 0; i < TUI_ACTIONS - 1; i++) {
         const struct tui_binding *b = &tui_bindings[i];
-        if (!is_screen(b))
+        if (!tui_goes_to_screen(b->action))
             continue;
         int screen = (int)(b->action - TUI_DO_everywhere_compose);
         struct tui_item *item = add(
@@ -124,7 +117,7 @@ add_commands(struct tui_app *app, enum tui_where rows, enum tui_where here)
     for (int i = 0; i < TUI_ACTIONS - 1; i++) {
         const struct tui_binding *b = &tui_bindings[i];
         if (b->where == rows && b->action != TUI_DO_everywhere_palette &&
-            !is_screen(b) &&
+            !tui_goes_to_screen(b->action) &&
             tui_binding_holds(&app->config.keys, b,
                               rows == TUI_IN_everywhere ? here : rows))
             add_binding(app, b, mid);
@@ -395,8 +388,8 @@ choose(struct tui_app *app, void *data, int id, const char *text)
         const enum tui_where where = b && b->where == TUI_IN_start ? TUI_IN_compose
                                      : b                           ? b->where
                                                                    : here;
-        bool is_far = where != TUI_IN_everywhere && where != here &&
-                      where >= TUI_IN_compose && where <= TUI_IN_logs;
+        bool is_far =
+            where != TUI_IN_everywhere && where != here && tui_is_screen(where);
         if (is_far)
             tui_app_go(app, where);
         if (is_far && tui_app_place(app) == TUI_IN_everywhere) {
@@ -429,7 +422,7 @@ tui_palette_open(struct tui_app *app)
     }
     add_heading(app, "commands");
     add_commands(app, TUI_IN_everywhere, here);
-    for (int where = TUI_IN_compose; where <= TUI_IN_logs; where++)
+    for (int where = TUI_IN_compose; where < TUI_IN_compose + TUI_SCREENS; where++)
         if ((enum tui_where)where != here)
             add_commands(app, (enum tui_where)where, here);
     if (tui_popup_menu(&app->popup, app->cx, "go to, or do", all.item, all.n) !=
