@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of the data, each on both sides of its bounds: which numbers a resize makes,
  * what a border is, whose draws are whose, where an epoch ends, which file is read. */
 #include <math.h>
