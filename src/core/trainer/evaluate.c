@@ -16,26 +16,6 @@
 #include "core/trainer/ranks.h"
 #include "core/trainer/trainer_impl.h"
 
-/* The interval in a unit that is counted: a dur becomes that part of max_duration, in
- * batches where that is in epochs. */
-et_status
-eti_settle_interval(struct et_state *s, struct et_time *interval)
-{
-    if (interval->unit != ET_TIME_DURATION)
-        return ET_OK;
-    double whole = s->max_duration.value;
-    interval->unit = s->max_duration.unit;
-    if (interval->unit == ET_TIME_EPOCH) {
-        if (s->train_len < 1)
-            return ET_FAIL(s->cx, ET_EINVAL,
-                           "an interval in dur needs the loader's length");
-        whole *= (double)s->train_len;
-        interval->unit = ET_TIME_BATCH;
-    }
-    interval->value = ceil(interval->value * whole);
-    return ET_OK;
-}
-
 /* The event at which the counter of UNIT has just moved. */
 static enum et_event
 counted_at(enum et_time_unit unit)

@@ -11,19 +11,6 @@
 #include "core/trainer/readback.h"
 #include "core/trainer/trainer_impl.h"
 
-et_status
-eti_is_over(struct et_trainer *t, bool *over)
-{
-    struct et_state *s = &t->state;
-    int order;
-    *over = s->stop;
-    if (s->stop)
-        return ET_OK;
-    ET_TRY(et_timestamp_compare(s->cx, &s->timestamp, s->max_duration, &order));
-    *over = order >= 0;
-    return ET_OK;
-}
-
 static void
 log_times(struct et_state *s)
 {
@@ -242,7 +229,7 @@ one_epoch(struct et_trainer *t)
     bool over = false, got = true;
     while (got && !over) {
         ET_TRY(eti_control_hold(t));
-        ET_TRY(eti_is_over(t, &over));
+        ET_TRY(eti_is_over(s, &over));
         if (over)
             break;
         if (iteration_begins(t))
@@ -253,7 +240,7 @@ one_epoch(struct et_trainer *t)
         if (got && counts_tokens(t) && s->timestamp.batch_in_epoch != s->train_len)
             ET_TRY(end_iteration(t));
         if (got)
-            ET_TRY(eti_is_over(t, &over));
+            ET_TRY(eti_is_over(s, &over));
     }
     if (!over || s->timestamp.batch_in_epoch == s->train_len)
         return end_epoch(t);
@@ -282,7 +269,7 @@ go_on(struct et_trainer *t, bool *over)
     if (s->target_reached && t->config.target)
         et_state_stop(s, "the target was reached");
     ET_TRY(eti_evaluate_pending(t));
-    ET_TRY(eti_is_over(t, over));
+    ET_TRY(eti_is_over(s, over));
     if (*over && s->timestamp.batch_in_epoch == s->train_len)
         return end_epoch(t);
     bool mid_epoch = s->timestamp.batch_in_epoch > 0;
@@ -304,7 +291,7 @@ fit(struct et_trainer *t, const struct et_fit_options *options)
     ET_TRY(go_on(t, &over));
     while (!over) {
         ET_TRY(one_epoch(t));
-        ET_TRY(eti_is_over(t, &over));
+        ET_TRY(eti_is_over(s, &over));
     }
     ET_TRY(eti_readback_deliver(t, 0));
     judge_end(t);

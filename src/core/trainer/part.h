@@ -168,14 +168,16 @@ struct et_tensor *eti_mean_over_ranks(const struct eti_part *p, int64_t at);
 
 /* setup.c: hooks at EVENT. */
 ET_NODISCARD et_status eti_run(struct et_trainer *t, enum et_event event);
-/* The metrics called NAMES ("accuracy loss"), behind the *N that OUT
+/* metrics.c: those called NAMES ("accuracy loss"), behind the *N that OUT
  * [ETI_MAX_METRICS] has. */
 ET_NODISCARD et_status eti_metrics_new(struct et_state *s, const char *names,
                                        struct et_metric **out, int *n);
-/* step.c: 1 where V, f32 [1], is not finite, else 0. */
-struct et_tensor *eti_not_finite(struct et_graph *g, struct et_tensor *v);
-/* fit.c: has the run come to its end? */
-ET_NODISCARD et_status eti_is_over(struct et_trainer *t, bool *over);
+/* state.c: has the run come to its end? */
+ET_NODISCARD et_status eti_is_over(const struct et_state *s, bool *over);
+/* INTERVAL in a unit that is counted: a dur becomes that part of max_duration, in
+ * batches where that is in epochs. EINVAL: the loader's length is not known. */
+ET_NODISCARD et_status eti_settle_interval(const struct et_state *s,
+                                           struct et_time *interval);
 /* interrupt.c: has somebody asked the run to stop? Then it will. */
 bool eti_interrupted(struct et_trainer *t);
 void eti_ask_to_stop(struct et_trainer *t);
@@ -208,9 +210,6 @@ ET_NODISCARD et_status eti_archive_trainer(struct et_trainer *t, struct et_archi
 ET_NODISCARD et_status eti_archive_model(struct et_trainer *t, struct et_archive *a);
 /* "60000 samples in batches of 128, ...": what the train data must be again. */
 ET_NODISCARD et_status eti_describe_data(struct et_trainer *t, char *buf, size_t size);
-/* evaluate.c: an interval in a unit that is counted, see there. */
-ET_NODISCARD et_status eti_settle_interval(struct et_state *s,
-                                           struct et_time *interval);
 /* groups.c: rates and decays of the optimizer's groups, as options and rows have them.
  */
 ET_NODISCARD et_status eti_groups_follow(struct et_trainer *t);

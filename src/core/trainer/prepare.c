@@ -181,7 +181,7 @@ eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *o)
     s->target_reached = t->common.resumed && s->target_reached;
     s->stop_reason = NULL;
     t->common.outcome = ET_OUTCOME_FINISHED;
-    ET_TRY(eti_is_over(t, &over));
+    ET_TRY(eti_is_over(s, &over));
     if (over && !t->common.resumed) {
         char text[ET_TIME_TEXT_BYTES];
         return ET_FAIL(s->cx, ET_EINVAL,

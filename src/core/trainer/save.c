@@ -323,7 +323,7 @@ is_due(struct eti_part *p, enum et_event event, bool *due)
         own->asked = false; /* it has been */
         return ET_OK;
     }
-    ET_TRY(eti_is_over(p->t, &over));
+    ET_TRY(eti_is_over(s, &over));
     bool asked = common->comm ? own->agreed && common->nonfinite_batches == 0
                               : eti_is_set(c->asked);
     *due = (over && !eti_learned_nothing(common, s)) || asked || own->asked;

@@ -100,6 +100,15 @@ init(struct eti_part *p)
     return write_first(p);
 }
 
+/* 1 where V, f32 [1], is not finite, else 0: inf and NaN times 0 are not 0. */
+static struct et_tensor *
+not_finite(struct et_graph *g, struct et_tensor *v)
+{
+    struct et_tensor *zero = et_fill(g, ET_F32, 1, one, 0);
+    return et_where(g, et_equal(g, et_mul_scalar(g, v, 0), zero), zero,
+                    et_fill(g, ET_F32, 1, one, 1));
+}
+
 static et_status
 loss(struct eti_part *p, struct eti_train_step *k)
 {
@@ -129,7 +138,7 @@ unscale(struct eti_part *p, struct eti_train_step *k)
     if (!own->scale || !s->grad)
         return et_graph_status(g);
     et_state_scale_grad(s, et_reciprocal(g, own->scale));
-    struct et_tensor *overflow = eti_not_finite(g, et_state_grad_squares(s));
+    struct et_tensor *overflow = not_finite(g, et_state_grad_squares(s));
     et_assign(g, own->overflow,
               s->pass > 0 ? et_maximum(g, earlier(p), overflow) : overflow);
     own->checked = s->grad;
@@ -172,7 +181,7 @@ skip(struct eti_part *p, struct eti_train_step *k)
     struct et_graph *g = s->graph;
     struct et_tensor *total = k->total;
     if (!own->scale) {
-        k->skip = eti_not_finite(g, et_add(g, et_state_grad_squares(s), total));
+        k->skip = not_finite(g, et_add(g, et_state_grad_squares(s), total));
         return et_graph_status(g);
     }
     struct et_tensor *overflow = et_pending(g, own->overflow);
@@ -181,7 +190,7 @@ skip(struct eti_part *p, struct eti_train_step *k)
     guard(g, k, own->clean);
     if (s->grad != own->checked)
         total = et_add(g, et_state_grad_squares(s), total);
-    k->skip = et_maximum(g, overflow, eti_not_finite(g, total));
+    k->skip = et_maximum(g, overflow, not_finite(g, total));
     return et_graph_status(g);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* state.c: what hooks ask of the state. */
+/* state.c: what hooks and the trainer ask of the state. */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/trainer/trainer_impl.h"
@@ -15,9 +16,41 @@ et_state_stop(struct et_state *s, const char *why)
 }
 
 et_status
+eti_is_over(const struct et_state *s, bool *over)
+{
+    int order;
+    *over = s->stop;
+    if (s->stop)
+        return ET_OK;
+    ET_TRY(et_timestamp_compare(s->cx, &s->timestamp, s->max_duration, &order));
+    *over = order >= 0;
+    return ET_OK;
+}
+
+et_status
 et_state_elapsed(const struct et_state *s, double *out)
 {
     return et_timestamp_elapsed(s->cx, &s->timestamp, s->max_duration, out);
+}
+
+/* The interval in a unit that is counted: a dur becomes that part of max_duration, in
+ * batches where that is in epochs. */
+et_status
+eti_settle_interval(const struct et_state *s, struct et_time *interval)
+{
+    if (interval->unit != ET_TIME_DURATION)
+        return ET_OK;
+    double whole = s->max_duration.value;
+    interval->unit = s->max_duration.unit;
+    if (interval->unit == ET_TIME_EPOCH) {
+        if (s->train_len < 1)
+            return ET_FAIL(s->cx, ET_EINVAL,
+                           "an interval in dur needs the loader's length");
+        whole *= (double)s->train_len;
+        interval->unit = ET_TIME_BATCH;
+    }
+    interval->value = ceil(interval->value * whole);
+    return ET_OK;
 }
 
 bool

@@ -14,8 +14,6 @@
 #include "core/trainer/readback.h"
 #include "core/trainer/trainer_impl.h"
 
-static const int64_t one[] = {1};
-
 /* Losses in pieces and microbatches of a batch with N samples. */
 static int64_t
 count_microbatches(const struct et_trainer *t, int64_t n, int64_t *rows)
@@ -136,15 +134,6 @@ closure(struct et_state *s, int pass)
     s->squares_of = NULL; /* the flat sum is the same leaf at every step */
     ET_TRY(eti_parts_grad(t));
     return eti_run(t, ET_EVENT_AFTER_TRAIN_BATCH);
-}
-
-/* inf and NaN times 0 are not 0. */
-struct et_tensor *
-eti_not_finite(struct et_graph *g, struct et_tensor *v)
-{
-    struct et_tensor *zero = et_fill(g, ET_F32, 1, one, 0);
-    return et_where(g, et_equal(g, et_mul_scalar(g, v, 0), zero), zero,
-                    et_fill(g, ET_F32, 1, one, 1));
 }
 
 /* The update is formulas: algorithms may add to it, and callbacks look at it. */
