@@ -133,17 +133,27 @@ next_of(struct queue *q)
     return q->first < q->n ? q->id[q->first++] : 0;
 }
 
+static uint64_t state;
+
+/* 0 .. N - 1: Knuth's MMIX generator. */
+static int
+draw(int n)
+{
+    state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (int)((state >> 33) % (uint64_t)n);
+}
+
 static void
 test_requests(unsigned seed)
 {
     static struct queue q;
     int wrong = 0, refused = 0, taken = 0, withdrawn = 0;
     uint64_t id = 0;
-    srand(seed);
+    state = seed;
     for (int i = 0; i < STEPS; i++) {
         struct et_request r = {.id = id + 1};
         /* Phases in which more is asked than taken, and the other way round. */
-        int what = rand() % 10, more = i / 500 % 2 ? 6 : 3;
+        int what = draw(10), more = i / 500 % 2 ? 6 : 3;
         if (what < more) {
             bool room = q.n - q.first < ETD_BOARD_ROOM;
             wrong += etd_board_ask(b, &r) != room;
@@ -156,7 +166,7 @@ test_requests(unsigned seed)
             wrong += got != (want != 0) || (got && r.id != want);
             taken += got;
         } else {
-            uint64_t some = id > 40 ? id - (uint64_t)(rand() % 40) : 1;
+            uint64_t some = id > 40 ? id - (uint64_t)draw(40) : 1;
             bool want = withdraws(&q, some);
             wrong += etd_board_withdraw(b, some) != want;
             withdrawn += want;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rendezvous.c: how ranks of a launcher find their rank 0: a file that counts as long as
- * rank 0 holds it. */
+/* rendezvous.c: how ranks of a launcher find their rank 0: a file that counts as long
+ * as rank 0 holds it. */
 #include "config.h"
 
 #include <fcntl.h>

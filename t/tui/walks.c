@@ -12,9 +12,10 @@
  *      5 ~ focus@select 1-2 ...
  *
  * "open" says which screen, and how many columns and rows it has. "= KEYS: NAME" is a
- * test: after KEYS exactly these lines have another text than before them, from the first
- * column that differs to the last. "~ KEYS: NAME" looks at the roles of their cells, too
- * (tui_grid_print_roles). KEYS may be what a mouse does (point). ETUDE_UPDATE=1 writes the lines anew, for a person to look at.
+ * test: after KEYS exactly these lines have another text than before them, from the
+ * first column that differs to the last. "~ KEYS: NAME" looks at the roles of their
+ * cells, too (tui_grid_print_roles). KEYS may be what a mouse does (point).
+ * ETUDE_UPDATE=1 writes the lines anew, for a person to look at.
  *
  * The commands that a screen starts are this program once more. */
 #include "config.h"
@@ -239,7 +240,7 @@ take_picture(struct tui_app *app, const char *keys, struct picture *out)
             snprintf(out->text[y], LINE, "%s", at);
             name_here(out->text[y++]);
         } else
-            snprintf(out->roles[atoi(at) - 1], LINE, "%s", at + 4);
+            snprintf(out->roles[strtol(at, NULL, 10) - 1], LINE, "%s", at + 4);
     }
     free(text);
 }

@@ -2,7 +2,7 @@
 /* The lines in which random texts differ: they lead from one text to the other, are no
  * more than are needed, and each stands beside one line of what is around it.
  *
- *     ETUDE_SEED=17 t/unit/random_diffs    the two texts of that seed, and their diff */
+ *     ETUDE_SEED=17 t/unit/random_diffs   the two texts of that seed, and their diff */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +28,22 @@ draw(int n)
     return (int)((state >> 33) % (uint64_t)n);
 }
 
+static void
+write_text(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from);
+}
+
+/* The bytes of T are its lines; ENDS: the last one has its end. */
+static void
+join_lines(struct text *t, bool ends)
+{
+    size_t used = 0;
+    for (int i = 0; i < t->n; i++)
+        used += (size_t)snprintf(t->bytes + used, sizeof t->bytes - used, "%s%s",
+                                 t->line[i], i + 1 < t->n || ends ? "\n" : "");
+}
+
 /* Few different lines, of which some begin like others. */
 static void
 make_text(struct text *t)
@@ -35,14 +51,11 @@ make_text(struct text *t)
     static const char *const lines[] = {"", "a", "ab", "b", "abc"};
     *t = (struct text){.n = draw(MOST + 1)};
     for (int i = 0; i < t->n; i++)
-        strcpy(t->line[i], lines[draw(5)]);
+        write_text(t->line[i], sizeof t->line[i], lines[draw(5)]);
     if (t->n > 0 && !t->line[t->n - 1][0])
-        strcpy(t->line[t->n - 1], "b");
+        write_text(t->line[t->n - 1], sizeof t->line[0], "b");
     bool ends = draw(2);
-    for (int i = 0; i < t->n; i++) {
-        strcat(t->bytes, t->line[i]);
-        strcat(t->bytes, i + 1 < t->n || ends ? "\n" : "");
-    }
+    join_lines(t, ends);
 }
 
 /* A text like FROM, with some lines gone and some new. */
@@ -54,14 +67,11 @@ change_text(const struct text *from, struct text *t)
         if (draw(5) == 0)
             continue;
         if (draw(5) == 0)
-            strcpy(t->line[t->n++], draw(2) ? "a" : "new");
+            write_text(t->line[t->n++], sizeof t->line[0], draw(2) ? "a" : "new");
         if (t->n < MOST)
-            strcpy(t->line[t->n++], from->line[i]);
+            write_text(t->line[t->n++], sizeof t->line[0], from->line[i]);
     }
-    for (int i = 0; i < t->n; i++) {
-        strcat(t->bytes, t->line[i]);
-        strcat(t->bytes, "\n");
-    }
+    join_lines(t, true);
 }
 
 /* How many lines both texts have, in one order. */

@@ -6,7 +6,7 @@
  * within its entries. The edited text is read again, and holds what the same edit makes
  * of the tree; each comment is in it once, as before.
  *
- *     ETUDE_SEED=17 t/unit/random_edits    the text of that seed, as it is and edited */
+ *     ETUDE_SEED=17 t/unit/random_edits   the text of that seed, as it is and edited */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
