@@ -240,6 +240,26 @@ test_refusals(struct et_ctx *cx)
     free(r.params);
 }
 
+/* Of a run with microbatches, whose running statistics have a copy from before the last
+ * batch. */
+static void
+test_refusal_within_batch(struct et_ctx *cx)
+{
+    static const struct ask list[] = {
+        {3, "algo progressive_resizing on resize_targets=true"}};
+    struct result plain, r;
+    const struct how how = {.text = PLAIN "grad_accum: 2\n"};
+    struct how asked = how;
+    asked.ask = list;
+    asked.n = 1;
+    (void)desk_train(cx, &how, &plain);
+    struct desk d = desk_train(cx, &asked, &r);
+    ok(d.n_refused == 1 && same_params(&r, &plain),
+       "a batch that it refuses leaves running statistics as they were");
+    free(plain.params);
+    free(r.params);
+}
+
 /* What only the first batch with it would find. */
 static void
 test_model(struct et_ctx *cx)
@@ -345,6 +365,7 @@ main(void)
         test_lost_log(cx);
         test_back(cx);
         test_refusals(cx);
+        test_refusal_within_batch(cx);
         test_model(cx);
         test_memory(cx);
         test_pause(cx);

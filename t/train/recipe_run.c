@@ -108,11 +108,22 @@ void *
 recipe_params(struct recipe_run *r, size_t *bytes)
 {
     const struct et_tensor *all = r->state->params->values;
-    *bytes = et_desc_bytes(&all->desc);
-    void *copy = malloc(*bytes);
+    struct et_leaves buffers;
+    size_t at = et_desc_bytes(&all->desc);
+    need(r->cx, et_module_leaves(r->cx, r->state->model->root, ET_BUFFER, &buffers));
+    *bytes = at;
+    for (int i = 0; i < buffers.n; i++)
+        *bytes += et_desc_bytes(&buffers.v[i].param->tensor->desc);
+    char *copy = malloc(*bytes);
     if (!copy)
         bail("no memory");
-    need(r->cx, et_tensor_read(r->cx, all, copy, *bytes));
+    need(r->cx, et_tensor_read(r->cx, all, copy, at));
+    for (int i = 0; i < buffers.n; i++) {
+        const struct et_tensor *x = buffers.v[i].param->tensor;
+        need(r->cx, et_tensor_read(r->cx, x, copy + at, et_desc_bytes(&x->desc)));
+        at += et_desc_bytes(&x->desc);
+    }
+    et_leaves_release(&buffers);
     return copy;
 }
 

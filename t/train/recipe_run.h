@@ -44,7 +44,8 @@ void recipe_start(struct recipe_run *r);
 void recipe_close(struct recipe_run *r);
 /* Trains to the recipe's end, or bails out. */
 void recipe_fit(struct recipe_run *r);
-/* A copy of all parameters as they lie in memory, for free(), and how many bytes. */
+/* A copy of all parameters as they lie in memory, and behind them of the buffers
+ * (running statistics), for free(), and how many bytes. */
 void *recipe_params(struct recipe_run *r, size_t *bytes);
 /* Is the device there? Clears the error if not. */
 bool have_device(struct et_ctx *cx, const char *name);

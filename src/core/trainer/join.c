@@ -69,7 +69,8 @@ plan_batch(struct et_trainer *t, struct et_algorithm *a, const struct et_samples
     ET_TRY(begin_batch(t, a));
     s->full = s->batch;
     s->full.n = s->full.x ? s->full.x->desc.shape[0] : 0;
-    return eti_plan_step(t);
+    et_status status = eti_plan_step(t), undone = eti_parts_undo(t);
+    return status != ET_OK ? status : undone;
 }
 
 /* What hooks count and log of that step is nobody's. */
@@ -97,8 +98,7 @@ plan_quietly(struct et_trainer *t, struct et_algorithm *a,
     eti_book_free(&book);
     for (int i = 0; i < s->n_algorithms; i++)
         s->algorithms[i]->count = count[i];
-    et_status undone = eti_parts_undo(t);
-    return status != ET_OK ? status : undone;
+    return status;
 }
 
 static et_status
