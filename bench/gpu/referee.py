@@ -11,6 +11,7 @@ each piece of work, and the same command goes on with what is missing (exit stat
 is more; 0: all done). --tiny --device cpu tries all of it without a GPU.
 """
 import argparse
+import contextlib
 import functools
 import os
 import re
