@@ -117,6 +117,49 @@ const struct et_dataset_class counted_images = {
     .image = read_image,
 };
 
+static const struct et_option transforms_table[] = {
+    ET_DATA_IMAGE_OPTIONS(struct counted_options),
+    {.name = NULL},
+};
+
+struct counted_loader
+counted_loader(struct et_ctx *cx, int64_t n, int64_t batch_size, int C,
+               const char *transforms)
+{
+    struct counted_loader l = {
+        .options = {.common = common_options(batch_size), .n = n, .C = C},
+        .config = {.seed = 17, .train = true},
+    };
+    l.options.common.shuffle = false;
+    if (transforms)
+        need(cx, et_options_set(cx, transforms_table, &l.options, "transforms",
+                                transforms));
+    return l;
+}
+
+et_status
+counted_begin(struct et_ctx *cx, struct counted_loader *l)
+{
+    need(cx, et_dataset_open(cx, &counted_images, &l->options, &l->data));
+    return et_loader_new(cx, l->data, &l->config, &l->loader);
+}
+
+const struct et_batch *
+counted_next(struct et_ctx *cx, struct counted_loader *l)
+{
+    const struct et_batch *b;
+    need(cx, et_loader_next(cx, l->loader, &b));
+    return b;
+}
+
+void
+counted_end(struct counted_loader *l)
+{
+    et_loader_free(&l->loader);
+    et_dataset_close(&l->data);
+    et_options_release(transforms_table, &l->options);
+}
+
 static et_status
 open_tokens(struct et_ctx *cx, struct et_dataset *self)
 {

@@ -34,6 +34,22 @@ struct counted_options {
 };
 extern const struct et_dataset_class counted_images;
 
+/* A loader over counted images, unshuffled; what is to differ is set before it
+ * begins. */
+struct counted_loader {
+    struct counted_options options;
+    struct et_loader_config config;
+    struct et_dataset *data;
+    struct et_loader *loader;
+};
+/* TRANSFORMS as recipes have them; NULL: none. */
+struct counted_loader counted_loader(struct et_ctx *cx, int64_t n, int64_t batch_size,
+                                     int C, const char *transforms);
+et_status counted_begin(struct et_ctx *cx, struct counted_loader *l);
+/* The next batch, or NULL at an epoch's end; an error ends the test. */
+const struct et_batch *counted_next(struct et_ctx *cx, struct counted_loader *l);
+void counted_end(struct counted_loader *l);
+
 /* Counted tokens: token i is i. */
 extern const struct et_dataset_class counted_tokens;
 

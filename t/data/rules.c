@@ -16,56 +16,6 @@
 #include "t/tap.h"
 
 static struct et_ctx *cx;
-static const struct et_option transforms_table[] = {
-    ET_DATA_IMAGE_OPTIONS(struct counted_options),
-    {.name = NULL},
-};
-
-/* A loader over counted images. */
-struct setup {
-    struct counted_options options;
-    struct et_loader_config config;
-    struct et_dataset *data;
-    struct et_loader *loader;
-};
-
-static struct setup
-images(int64_t n, int64_t batch_size, int C, const char *transforms)
-{
-    struct setup s = {
-        .options = {.common = common_options(batch_size), .n = n, .C = C},
-        .config = {.seed = 17, .train = true},
-    };
-    s.options.common.shuffle = false;
-    if (transforms)
-        need(cx, et_options_set(cx, transforms_table, &s.options, "transforms",
-                                transforms));
-    return s;
-}
-
-static void
-begin(struct setup *s)
-{
-    need(cx, et_dataset_open(cx, &counted_images, &s->options, &s->data));
-    need(cx, et_loader_new(cx, s->data, &s->config, &s->loader));
-}
-
-static void
-end(struct setup *s)
-{
-    et_loader_free(&s->loader);
-    et_dataset_close(&s->data);
-    et_options_release(transforms_table, &s->options);
-}
-
-static const struct et_batch *
-next(struct setup *s)
-{
-    const struct et_batch *b;
-    need(cx, et_loader_next(cx, s->loader, &b));
-    return b;
-}
-
 static int
 counted(int i, int y, int x, int c)
 {
@@ -104,9 +54,9 @@ test_resize(void)
         const int size = sizes[k];
         char text[64];
         snprintf(text, sizeof text, "[resize: {size: %d}]", size);
-        struct setup s = images(40, 40, 3, text);
-        begin(&s);
-        const struct et_batch *b = next(&s);
+        struct counted_loader s = counted_loader(cx, 40, 40, 3, text);
+        need(cx, counted_begin(cx, &s));
+        const struct et_batch *b = counted_next(cx, &s);
         const float *x = b->x;
         int wrong = 0;
         for (int i = 0; i < 40; i++)
@@ -118,7 +68,7 @@ test_resize(void)
                     }
         is_int(wrong, 0, "6x8 becomes %dx%d between its pixels", size, size);
         et_loader_release(s.loader, b);
-        end(&s);
+        counted_end(&s);
     }
 }
 
@@ -126,13 +76,14 @@ static void
 test_border(void)
 {
     static const double mean[] = {0.25, 0.5, 0.75}, std[] = {0.5, 0.25, 0.125};
-    struct setup s = images(1, 1, 3,
-                            "[random_crop: {size: 6, padding: 100}, normalize: "
-                            "{mean: [0.25, 0.5, 0.75], std: [0.5, 0.25, 0.125]}]");
-    begin(&s);
+    struct counted_loader s =
+        counted_loader(cx, 1, 1, 3,
+                       "[random_crop: {size: 6, padding: 100}, normalize: "
+                       "{mean: [0.25, 0.5, 0.75], std: [0.5, 0.25, 0.125]}]");
+    need(cx, counted_begin(cx, &s));
     int black = 0, other = 0;
     for (int epoch = 0; epoch < 50; epoch++) {
-        const struct et_batch *b = next(&s);
+        const struct et_batch *b = counted_next(cx, &s);
         const float *x = b->x;
         for (int i = 0; i < 36 * 3; i++) {
             bool is_black = x[i] == (float)(-mean[i % 3] / std[i % 3]);
@@ -147,27 +98,58 @@ test_border(void)
             other += !is_black && !is_shown;
         }
         et_loader_release(s.loader, b);
-        ok(!next(&s), "an epoch of one batch ends");
+        ok(!counted_next(cx, &s), "an epoch of one batch ends");
     }
     ok(black > 1000, "most of a wide border is black, %d values", black);
     is_int(other, 0, "as each channel has it");
-    end(&s);
+    counted_end(&s);
 }
 
 static void
 test_draws_apart(void)
 {
     enum { N = 1000 };
-    struct setup s = images(N, N, 1, "[horizontal_flip, horizontal_flip]");
-    begin(&s);
-    const struct et_batch *b = next(&s);
+    struct counted_loader s =
+        counted_loader(cx, N, N, 1, "[horizontal_flip, horizontal_flip]");
+    need(cx, counted_begin(cx, &s));
+    const struct et_batch *b = counted_next(cx, &s);
     int flipped = 0;
     for (int i = 0; i < N; i++)
         flipped +=
             ((const float *)b->x)[48 * i] != (float)(counted(i, 0, 0, 0) / 255.0);
     is_near(flipped, N / 2.0, 5 * sqrt(N / 4.0), "a second flip has draws of its own");
     et_loader_release(s.loader, b);
-    end(&s);
+    counted_end(&s);
+}
+
+/* How many transforms there may be, and how many numbers one may have. */
+static void
+test_transform_limits(void)
+{
+    static const struct {
+        const char *normalize;
+        et_status want;
+        int flips;
+    } rows[] = {{"mean: [0.5], std: [1]", ET_OK, 15},
+                {"mean: [0.5], std: [1]", ET_EINVAL, 16},
+                {"mean: [0.5, 0, 1], std: [1]", ET_OK, 0},
+                {"mean: [0.5], std: [1, 2, 3]", ET_OK, 0},
+                {"mean: [0.5], std: [1, 2]", ET_EINVAL, 0},
+                {"mean: [0.5, 1], std: [1]", ET_EINVAL, 0},
+                {"mean: [0.5], std: [1, 2, 3, 4]", ET_EINVAL, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512] = "[";
+        size_t n = 1;
+        for (int k = 0; k < rows[i].flips; k++)
+            n += (size_t)snprintf(text + n, sizeof text - n, "horizontal_flip, ");
+        snprintf(text + n, sizeof text - n, "normalize: {%s}]", rows[i].normalize);
+        struct counted_loader s = counted_loader(cx, 1, 1, 3, text);
+        is_int(counted_begin(cx, &s), rows[i].want, "%d flips and %s are %s",
+               rows[i].flips, rows[i].normalize,
+               rows[i].want == ET_OK ? "taken" : "refused");
+        et_error_clear(cx);
+        counted_end(&s);
+    }
 }
 
 /* ---- epochs ---- */
@@ -175,20 +157,20 @@ test_draws_apart(void)
 static void
 test_ends(void)
 {
-    struct setup s = images(10, 4, 1, NULL);
-    begin(&s);
+    struct counted_loader s = counted_loader(cx, 10, 4, 1, NULL);
+    need(cx, counted_begin(cx, &s));
     need(cx, et_loader_seek(cx, s.loader, 2, 3));
-    ok(!next(&s), "behind the last batch an epoch ends");
-    const struct et_batch *b = next(&s);
+    ok(!counted_next(cx, &s), "behind the last batch an epoch ends");
+    const struct et_batch *b = counted_next(cx, &s);
     ok(b && b->epoch == 3 && b->batch == 0, "and the next one begins");
     et_loader_release(s.loader, b);
     need(cx, et_loader_seek(cx, s.loader, 2, 0));
-    b = next(&s);
+    b = counted_next(cx, &s);
     ok(b && b->epoch == 2 && b->batch == 0, "which it need not where one begins");
     et_loader_release(s.loader, b);
     is_int(et_loader_seek(cx, s.loader, 2, 4), ET_EINVAL, "no batch is behind the end");
     et_error_clear(cx);
-    end(&s);
+    counted_end(&s);
 
     static const struct {
         int64_t subset;
@@ -198,10 +180,10 @@ test_ends(void)
                 {2, true, 2, 8},    {2, false, 2, 8},  {3, false, 3, 10},
                 {3, true, 2, 8},    {9, false, 3, 10}, {9, true, 2, 8}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        s = images(10, 4, 1, NULL);
+        s = counted_loader(cx, 10, 4, 1, NULL);
         s.options.common.subset_num_batches = rows[i].subset;
         s.options.common.drop_last = rows[i].drop_last;
-        begin(&s);
+        need(cx, counted_begin(cx, &s));
         struct et_loader_info info;
         et_loader_get_info(s.loader, &info);
         ok(info.batches_per_epoch == rows[i].batches &&
@@ -211,15 +193,44 @@ test_ends(void)
            (int)rows[i].batches);
         int64_t place = 0, wrong = 0;
         for (int epoch = 0; epoch < 3; epoch++)
-            while ((b = next(&s))) {
+            while ((b = counted_next(cx, &s))) {
                 wrong += b->first != place;
                 place += b->n_samples;
                 et_loader_release(s.loader, b);
             }
         ok(wrong == 0 && place == 3 * rows[i].samples,
            "and each begins where the one before ended");
-        end(&s);
+        counted_end(&s);
     }
+}
+
+/* Each epoch has an order of its own, which is found again where one seeks. */
+static void
+test_shuffles(void)
+{
+    enum { N = 50, EPOCHS = 4 };
+    int32_t order[EPOCHS][N];
+    struct counted_loader s = counted_loader(cx, N, N, 1, NULL);
+    s.options.common.shuffle = true;
+    need(cx, counted_begin(cx, &s));
+    int twice = 0, other = 0;
+    for (int epoch = 0; epoch < EPOCHS; epoch++) {
+        const struct et_batch *b = counted_next(cx, &s);
+        memcpy(order[epoch], b->target, sizeof order[epoch]);
+        et_loader_release(s.loader, b);
+        ok(!counted_next(cx, &s), "an epoch of one batch ends");
+        for (int k = 0; k < epoch; k++)
+            twice += memcmp(order[k], order[epoch], sizeof order[k]) == 0;
+    }
+    is_int(twice, 0, "no epoch has another one's order");
+    for (int epoch = EPOCHS - 1; epoch >= 0; epoch--) {
+        need(cx, et_loader_seek(cx, s.loader, epoch, 0));
+        const struct et_batch *b = counted_next(cx, &s);
+        other += memcmp(order[epoch], b->target, sizeof order[epoch]) != 0;
+        et_loader_release(s.loader, b);
+    }
+    is_int(other, 0, "and each is found again");
+    counted_end(&s);
 }
 
 /* ---- samples that cannot be read ---- */
@@ -236,17 +247,17 @@ test_warnings(void)
 {
     int lines = 0;
     et_ctx_set_log(cx, ET_LOG_WARN, count_lines, &lines);
-    struct setup s = images(100, 10, 1, NULL);
+    struct counted_loader s = counted_loader(cx, 100, 10, 1, NULL);
     s.options.bad_every = 25;
     s.options.common.max_corrupt = 0.04;
-    begin(&s);
+    need(cx, counted_begin(cx, &s));
     const struct et_batch *b;
     for (int epoch = 0; epoch < 3; epoch++)
-        while ((b = next(&s)))
+        while ((b = counted_next(cx, &s)))
             et_loader_release(s.loader, b);
     is_int(lines, 4, "each of four unreadable samples is warned of once");
     et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
-    end(&s);
+    counted_end(&s);
 }
 
 static et_status
@@ -363,6 +374,32 @@ test_sizes(void)
     }
 }
 
+/* Bytes of headers that say nothing but what the file is. */
+static void
+test_idx_heads(void)
+{
+    static const struct {
+        uint8_t head[4];
+        et_status want;
+    } rows[] = {{{0, 0, 8, 1}, ET_OK},      {{1, 0, 8, 1}, ET_EFORMAT},
+                {{0, 1, 8, 1}, ET_EFORMAT}, {{0, 0, 9, 1}, ET_EFORMAT},
+                {{0, 0, 8, 2}, ET_EFORMAT}, {{0, 0, 8, 0}, ET_EFORMAT}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        void *options;
+        struct et_dataset *data;
+        /* Two labels, or two axes of which the second is 1. */
+        uint8_t bytes[14] = {[7] = 2, [11] = rows[i].head[3] == 2};
+        memcpy(bytes, rows[i].head, 4);
+        write_images(2, 2, 2, 0);
+        write_file("y", bytes, rows[i].head[3] == 2 ? 14 : 10, false);
+        is_int(open_images(&options, &data), rows[i].want,
+               "labels that begin %d %d %d %d", rows[i].head[0], rows[i].head[1],
+               rows[i].head[2], rows[i].head[3]);
+        et_error_clear(cx);
+        close_any("idx", options, &data);
+    }
+}
+
 static void
 test_shapes_are_known(void)
 {
@@ -386,8 +423,8 @@ static void
 test_summary(void)
 {
     static const int64_t limits[] = {0, 1, 39, 40, 41, 1000};
-    struct setup s = images(40, 40, 3, NULL);
-    begin(&s);
+    struct counted_loader s = counted_loader(cx, 40, 40, 3, NULL);
+    need(cx, counted_begin(cx, &s));
     for (size_t k = 0; k < sizeof limits / sizeof *limits; k++) {
         struct et_data_summary got;
         const int n = limits[k] > 0 && limits[k] < 40 ? (int)limits[k] : 40;
@@ -406,7 +443,7 @@ test_summary(void)
         }
         et_data_summary_release(cx, &got);
     }
-    end(&s);
+    counted_end(&s);
 }
 
 /* ---- tokens ---- */
@@ -450,6 +487,20 @@ test_windows(void)
                rows[i].bytes, rows[i].want);
         close_any("tokens", options, &data);
     }
+}
+
+/* Synthetic tokens last for as many samples as are asked for, at every phase. */
+static void
+test_synthetic_windows(void)
+{
+    void *options;
+    struct et_dataset *data;
+    need(cx, open_any("synthetic_tokens", NULL,
+                      SETTINGS("num_samples", "10", "seq_len", "4"), &options, &data));
+    is_int(data->facts.n_tokens, 44,
+           "ten samples of four tokens, and room for a phase");
+    is_int(eti_loader_windows(&data->facts, 4, true), 10, "are ten to train");
+    close_any("synthetic_tokens", options, &data);
 }
 
 static void
@@ -564,14 +615,18 @@ main(void)
     test_resize();
     test_border();
     test_draws_apart();
+    test_transform_limits();
     test_ends();
+    test_shuffles();
     test_warnings();
     test_broken();
     test_sizes();
+    test_idx_heads();
     test_shapes_are_known();
     test_summary();
     test_token_counts();
     test_windows();
+    test_synthetic_windows();
     test_splits_differ();
     test_which_file();
     test_cache_place();

@@ -10,55 +10,6 @@
 #include "t/tap.h"
 
 static struct et_ctx *cx;
-static const struct et_option transforms_table[] = {
-    ET_DATA_IMAGE_OPTIONS(struct counted_options),
-    {.name = NULL},
-};
-
-/* A loader over counted images with transforms given as text. */
-struct setup {
-    struct counted_options options;
-    struct et_loader_config config;
-    struct et_dataset *data;
-    struct et_loader *loader;
-};
-
-static struct setup
-setup(int64_t n, int C, const char *transforms)
-{
-    struct setup s = {
-        .options = {.common = common_options(n), .n = n, .C = C},
-        .config = {.seed = 17, .train = true},
-    };
-    s.options.common.shuffle = false;
-    if (transforms)
-        need(cx, et_options_set(cx, transforms_table, &s.options, "transforms",
-                                transforms));
-    return s;
-}
-
-static et_status
-try_begin(struct setup *s)
-{
-    need(cx, et_dataset_open(cx, &counted_images, &s->options, &s->data));
-    return et_loader_new(cx, s->data, &s->config, &s->loader);
-}
-
-static void
-end(struct setup *s)
-{
-    et_loader_free(&s->loader);
-    et_dataset_close(&s->data);
-    et_options_release(transforms_table, &s->options);
-}
-
-static const struct et_batch *
-next(struct setup *s)
-{
-    const struct et_batch *b;
-    need(cx, et_loader_next(cx, s->loader, &b));
-    return b;
-}
 
 /* What sample I of the counted images has at (Y, X, C); black outside. */
 static float
@@ -100,11 +51,11 @@ static void
 crops(void)
 {
     static int seen[512];
-    struct setup s =
-        setup(32, 3, "[random_crop: {size: 6, padding: 2}, horizontal_flip]");
+    struct counted_loader s = counted_loader(
+        cx, 32, 32, 3, "[random_crop: {size: 6, padding: 2}, horizontal_flip]");
     s.options.common.batch_size = 32;
-    need(cx, try_begin(&s));
-    const struct et_batch *b = next(&s);
+    need(cx, counted_begin(cx, &s));
+    const struct et_batch *b = counted_next(cx, &s);
     ok(b->x_desc.shape[1] == 3 && b->x_desc.shape[2] == 6 && b->x_desc.shape[3] == 6 &&
            b->x_desc.stride[1] == 1,
        "a crop sets the size of the batch, channels last");
@@ -114,7 +65,7 @@ crops(void)
     et_loader_release(s.loader, b);
     int flipped = 0, places = 0, total = 32;
     for (int epoch = 1; epoch < 60; epoch++) {
-        while (!(b = next(&s)))
+        while (!(b = counted_next(cx, &s)))
             ;
         total += match(b->x, 32, 6, 6, 3, -2, 2, -2, 4, seen);
         et_loader_release(s.loader, b);
@@ -127,11 +78,12 @@ crops(void)
     is_int(places, 70, "and all 35 corners occur, both ways round");
     is_near((double)flipped / total, 0.5, 5 * 0.5 / sqrt(total),
             "half of them flipped");
-    end(&s);
+    counted_end(&s);
 
-    s = setup(2, 1, "[center_crop: {size: 4}, random_crop: {size: 6, padding: 1}]");
-    need(cx, try_begin(&s));
-    b = next(&s);
+    s = counted_loader(cx, 2, 2, 1,
+                       "[center_crop: {size: 4}, random_crop: {size: 6, padding: 1}]");
+    need(cx, counted_begin(cx, &s));
+    b = counted_next(cx, &s);
     const float *x = b->x;
     int black = 0, inner = 0;
     for (int at = 0; at < 36; at++) {
@@ -143,26 +95,27 @@ crops(void)
     ok(black == 20 && inner == 16,
        "what a crop cut off stays away when the next one pads");
     et_loader_release(s.loader, b);
-    end(&s);
+    counted_end(&s);
 
-    s = setup(2, 1, "[horizontal_flip: {p: 1}, center_crop: {size: 3}]");
-    need(cx, try_begin(&s));
-    b = next(&s);
+    s = counted_loader(cx, 2, 2, 1,
+                       "[horizontal_flip: {p: 1}, center_crop: {size: 3}]");
+    need(cx, counted_begin(cx, &s));
+    b = counted_next(cx, &s);
     x = b->x;
     /* Flipped first: columns 7 .. 0; the middle three of those begin at 2. */
     is_near(x[0], counted(0, 1, 5, 0), 0, "a crop after a flip cuts the flipped image");
     is_near(x[8], counted(0, 3, 3, 0), 0, "to its last pixel");
     et_loader_release(s.loader, b);
-    end(&s);
+    counted_end(&s);
 }
 
 static void
 values(void)
 {
-    struct setup s =
-        setup(3, 3, "[normalize: {mean: [0.5, 0.25, 0.1], std: [0.2, 0.5, 0.3]}]");
-    need(cx, try_begin(&s));
-    const struct et_batch *b = next(&s);
+    struct counted_loader s = counted_loader(
+        cx, 3, 3, 3, "[normalize: {mean: [0.5, 0.25, 0.1], std: [0.2, 0.5, 0.3]}]");
+    need(cx, counted_begin(cx, &s));
+    const struct et_batch *b = counted_next(cx, &s);
     const float *x = b->x;
     double mean[] = {0.5, 0.25, 0.1}, std[] = {0.2, 0.5, 0.3};
     float want[3 * 48 * 3];
@@ -176,11 +129,11 @@ values(void)
     is_near_array(x, want, 3 * 144, 1e-6,
                   "normalize gives (x / 255 - mean) / std by channel");
     et_loader_release(s.loader, b);
-    end(&s);
+    counted_end(&s);
 
-    s = setup(1, 2, "[resize: {size: 6}]");
-    need(cx, try_begin(&s));
-    b = next(&s);
+    s = counted_loader(cx, 1, 1, 2, "[resize: {size: 6}]");
+    need(cx, counted_begin(cx, &s));
+    b = counted_next(cx, &s);
     x = b->x;
     float worst = 0;
     for (int at = 0; at < 72; at++) {
@@ -193,25 +146,25 @@ values(void)
     ok(b->x_desc.shape[2] == 6 && b->x_desc.shape[3] == 6 && worst < 1e-6f,
        "resize is bilinear with half-pixel centres (%g off)", worst);
     et_loader_release(s.loader, b);
-    end(&s);
-    s = setup(1, 2, NULL);
+    counted_end(&s);
+    s = counted_loader(cx, 1, 1, 2, NULL);
     s.options.common.resolution = 12;
-    need(cx, try_begin(&s));
-    b = next(&s);
+    need(cx, counted_begin(cx, &s));
+    b = counted_next(cx, &s);
     ok(b->x_desc.shape[2] == 12 && b->x_desc.shape[3] == 12,
        "resolution resizes first");
     et_loader_release(s.loader, b);
-    end(&s);
+    counted_end(&s);
 }
 
 /* The floats of samples [FROM, TO) of two epochs, whatever the batches are. */
 static void
-gather(struct setup *s, float *out, size_t sample)
+gather(struct counted_loader *s, float *out, size_t sample)
 {
-    need(cx, try_begin(s));
+    need(cx, counted_begin(cx, s));
     const struct et_batch *b;
     for (int epoch = 0; epoch < 2; epoch++)
-        while ((b = next(s))) {
+        while ((b = counted_next(cx, s))) {
             memcpy(out + (size_t)b->first * sample, b->x,
                    (size_t)b->n_samples * sample * sizeof *out);
             et_loader_release(s->loader, b);
@@ -225,8 +178,8 @@ draws(void)
 {
     enum { N = 24, SAMPLE = 36 };
     static float want[2 * N * SAMPLE], got[2 * N * SAMPLE];
-    struct setup s =
-        setup(N, 1, "[random_crop: {size: 6, padding: 2}, horizontal_flip]");
+    struct counted_loader s = counted_loader(
+        cx, N, N, 1, "[random_crop: {size: 6, padding: 2}, horizontal_flip]");
     s.options.common.shuffle = true;
     gather(&s, want, SAMPLE);
     ok(memcmp(want, want + N * SAMPLE, sizeof want / 2) != 0, "epochs differ");
@@ -246,7 +199,7 @@ draws(void)
     for (s.config.rank = 0; s.config.rank < 4; s.config.rank++)
         gather(&s, got, SAMPLE);
     ok(memcmp(want, got, sizeof want) == 0, "and on four ranks");
-    end(&s);
+    counted_end(&s);
 }
 
 static void
@@ -266,10 +219,10 @@ refusals(void)
         {"[normalize: {mean: [0.5], std: [0]}]", "normalize: std 0 is not above 0"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        struct setup s = setup(4, 3, bad[i].transforms);
-        is_int(try_begin(&s), ET_EINVAL, "%s is refused", bad[i].transforms);
+        struct counted_loader s = counted_loader(cx, 4, 4, 3, bad[i].transforms);
+        is_int(counted_begin(cx, &s), ET_EINVAL, "%s is refused", bad[i].transforms);
         is_str(take_error(cx), bad[i].message, "and the sentence says why");
-        end(&s);
+        counted_end(&s);
     }
     int names = 0, n = 0;
     for (; et_transform_classes[n]; n++)
