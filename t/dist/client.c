@@ -370,6 +370,40 @@ test_jump(void)
     etd_client_close(&c);
 }
 
+/* Part PART of a record; MORE: another follows. */
+static void
+hear_part(struct etd_client *c, int64_t seq, int64_t part, bool more)
+{
+    struct etd_out o = say((enum etd_kind)ET_RECORD_LOG, seq, 3);
+    etd_put_text(&o, "text", "x");
+    etd_put_int(&o, "part", part);
+    etd_put_bool(&o, "more", more);
+    hear(c, &o);
+}
+
+static void
+test_parts(void)
+{
+    struct etd_client *c = join();
+    int64_t next = etd_client_model(c)->seq + 1;
+    hear_part(c, next, 1, false);
+    ok(etd_client_model(c)->seq == next - 1 && c->nack_at > 0,
+       "a part of a record without the one before it is asked for again");
+    double asked = c->nack_at;
+    hear_part(c, next, 2, false);
+    ok(c->nack_at == asked, "once in a second");
+    atomic_store(&desk->now, now() + 1);
+    hear_part(c, next, 2, false);
+    ok(c->nack_at == asked + 1, "and then once more");
+    hear_part(c, next, 0, true);
+    ok(etd_client_model(c)->seq == next - 1 && c->nack_at == 0,
+       "its first part is waited with for the others");
+    hear_part(c, next, 1, false);
+    ok(etd_client_model(c)->seq == next && look(c)->gaps == 0,
+       "with the last the record is there, and that was no gap");
+    etd_client_close(&c);
+}
+
 static void
 test_asked_again(void)
 {
@@ -669,6 +703,7 @@ static const struct talk_limit limits[] = {
     {"5.9", "a snapshot of 16 MiB", test_snapshot_size},
     {"5.5", "the digest at a record", test_digest},
     {"5.4", "jumps are noticed", test_jump},
+    {"5.4", "parts of a record go on where the last ended", test_parts},
     {"5.4", "a gap is asked for again after 1 s", test_asked_again},
     {"5.7", "credit is given at half", test_gives_credit},
     {"5.5", "REFUSE and BYE", test_last_word},

@@ -14,6 +14,7 @@
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
+enum { EPOCH = 4 };                              /* batches of one */
 enum { BEFORE = 40, BATCHES = 8, NUMBERS = 64 }; /* the run goes on after BEFORE */
 enum { STEP_MS = 5, OTHER_MS = 100 }; /* for which the other rank is waited for */
 enum { PAUSE_MS = 20 };               /* between two looks whether a pause is over */
@@ -26,6 +27,7 @@ struct sums {
     double step, wait; /* step_ms, wait_ms */
     double rest;       /* step_ms without own_ms */
     bool positive;     /* own_ms, each time */
+    bool placed;       /* each record: in its epoch, behind its samples */
 };
 
 /* The other rank. */
@@ -74,6 +76,8 @@ train(struct et_callback *c, struct et_comm *comm, struct etd_rank *rank,
         waited += wait_in(c->cx, comm, STEP_MS);
         control->wait(control);
         s->timestamp.batch++;
+        s->timestamp.epoch = s->timestamp.batch / EPOCH;
+        s->timestamp.sample = 3 * s->timestamp.batch;
         need(c->cx, c->type->run(c, ET_EVENT_BATCH_END, s, NULL));
         if (ba == 4) {
             need(c->cx, c->type->run(c, ET_EVENT_EVAL_BEFORE_ALL, s, NULL));
@@ -125,6 +129,7 @@ read_all(int fd, struct sums *out)
             out->rest +=
                 1e-3 * batches * (number(&r, "step_ms") - number(&r, "own_ms"));
             out->positive &= number(&r, "own_ms") > 0;
+            out->placed &= r.ep == ba / EPOCH && r.sp == 3 * ba;
         }
     }
 }
@@ -164,7 +169,7 @@ main(void)
     struct et_state state = {.cx = cx, .timestamp = {.batch = BEFORE}};
     struct et_callback *callback;
     struct et_comm *comm;
-    struct sums said = {.positive = true};
+    struct sums said = {.positive = true, .placed = true};
     int pipes[2];
     test_pause();
     if (pipe(pipes) != 0)
@@ -183,6 +188,7 @@ main(void)
             "what finished steps waited for others is all that wait_ms has");
     is_near(said.rest, waited, EXACT, "and all that own_ms has not");
     ok(said.positive, "which is never nothing");
+    ok(said.placed, "each record has the epoch and the samples of its batch");
     ok(said.step < all - 1e-3 * (BATCHES * PAUSE_MS + 3 * OTHER_MS),
        "pauses, evaluations and saves are part of no step") ||
         (diag("%g s of %g s with pauses of %g s", said.step, all, rank.held), 0);

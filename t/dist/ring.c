@@ -246,6 +246,36 @@ test_packets(void)
     etd_bytes_free(&b);
 }
 
+/* A packet of the longest kind, and one a byte longer, which is left out whole, without
+ * what stands before and behind it. */
+static void
+test_longest(void)
+{
+    static char body[ETD_PACKET_MAX];
+    struct etd_bytes b = {0};
+    struct etd_packet f;
+    size_t used;
+    memset(body, 'x', sizeof body);
+    etd_packet_add_line(&b, ET_LOG_INFO, "before");
+    size_t before = b.n;
+    etd_packet_add(&b, ETD_PACKET_LINE, body, ETD_PACKET_MAX - ETD_PACKET_HEAD + 1);
+    is_int((int64_t)b.n, (int64_t)before, "a packet that is too long is left out");
+    etd_packet_add(&b, ETD_PACKET_LINE, body, ETD_PACKET_MAX - ETD_PACKET_HEAD);
+    is_int((int64_t)(b.n - before), ETD_PACKET_MAX, "the longest is not");
+    etd_packet_add_line(&b, ET_LOG_INFO, "behind");
+    ok(etd_packet_next(b.at, b.n, &f, &used) == 1 && f.n == 1 + strlen("before"),
+       "what stands before it can be read,");
+    etd_bytes_drop(&b, used);
+    ok(etd_packet_next(b.at, b.n, &f, &used) == 1 && used == ETD_PACKET_MAX &&
+           f.n == ETD_PACKET_MAX - ETD_PACKET_HEAD,
+       "so can it,");
+    etd_bytes_drop(&b, used);
+    ok(etd_packet_next(b.at, b.n, &f, &used) == 1 && used == b.n &&
+           memcmp(f.body + 1, "behind", 6) == 0,
+       "and what stands behind it");
+    etd_bytes_free(&b);
+}
+
 /* ---- the sender ---- */
 
 static void
@@ -505,6 +535,7 @@ main(void)
     test_names(cx);
     test_threads(cx);
     test_packets();
+    test_longest();
     test_sender(cx);
     test_flush();
     test_stuck(cx);

@@ -638,6 +638,56 @@ test_join_limit(void)
     etd_join_release(&join);
 }
 
+/* Key, value and who of C, each as long as it may be, and a byte longer. */
+static void
+test_words(const struct etd_command *c)
+{
+    static const struct {
+        const char *op, *key;
+        size_t key_n, value_n, who_n;
+        bool fits;
+    } row[] = {
+        {"set", "key", 159, 159, 159, true},    {"set", "key", 160, 1, 1, false},
+        {"set", "key", 1, 160, 1, false},       {"set", "key", 1, 1, 160, false},
+        {"annotate", NULL, 0, 1024, 1, true},   {"algo", "key", 1, 159, 0, true},
+        {"algo", "key", 1, 160, 0, false},      {"loglevel", NULL, 0, 160, 0, false},
+        {"checkpoint", NULL, 0, 160, 0, false},
+    };
+    char text[ETD_NOTE];
+    struct etd_command got;
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_head h = head;
+    struct etd_out o;
+    h.kind = ETD_CMD;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        etd_begin(&o, space, sizeof space, &h, 5);
+        etd_put_bin(&o, "id", c->id, ETD_CMD_ID);
+        etd_put_text(&o, "op", row[i].op);
+        etd_put_int(&o, "ttl_ms", 1000);
+        etd_put_map(&o, "args", 1 + (row[i].key != NULL));
+        snprintf(text, sizeof text, "%0*d", (int)row[i].key_n, 7);
+        if (row[i].key)
+            etd_put_text(&o, "key", text);
+        snprintf(text, sizeof text, "%0*d", (int)row[i].value_n, 8);
+        etd_put_text(&o, "value", text);
+        snprintf(text, sizeof text, "%0*d", (int)row[i].who_n, 9);
+        etd_put_text(&o, "who", text);
+        const char *why = etd_read(space, etd_end(&o), &f, &fault) == ET_OK
+                              ? etd_command_read(&f, &got)
+                              : "unread";
+        is_str(why ? why : "fine", row[i].fits ? "fine" : "a text that is too long",
+               "%s with %zu, %zu and %zu bytes", row[i].op, row[i].key_n,
+               row[i].value_n, row[i].who_n);
+        if (row[i].fits)
+            ok(strlen(got.key) == row[i].key_n && strlen(got.value) == row[i].value_n &&
+                   (row[i].who_n == 0 || strlen(got.who) == row[i].who_n),
+               "which are all there");
+    }
+    is_int((int64_t)etd_op_room(ETD_OP_ANNOTATE), 1025, "a note has 1 KiB");
+    is_int((int64_t)etd_op_room(ETD_OP_SET), 160, "a value has 159 bytes");
+}
+
 static void
 test_commands(void)
 {
@@ -693,6 +743,14 @@ test_commands(void)
                row[i].value ? row[i].value : "-");
         ok(memcmp(got.id, c.id, ETD_CMD_ID) == 0, "its id is known for the answer");
     }
+    etd_begin(&o, space, sizeof space, &h, 3);
+    etd_put_bin(&o, "id", c.id, ETD_CMD_ID);
+    etd_put_text(&o, "op", "stop");
+    etd_put_map(&o, "args", 0);
+    ok(etd_read(space, etd_end(&o), &f, &fault) == ET_OK &&
+           strcmp(etd_command_read(&f, &got), "ttl_ms outside [1, 60000]") == 0,
+       "one that does not say how long it holds is refused");
+    test_words(&c);
     for (int op = 0; op < ETD_OP_COUNT; op++)
         ok((int)etd_op_of(etd_op_name((enum etd_op)op)) == op,
            "%s is known by its name", etd_op_name((enum etd_op)op));
