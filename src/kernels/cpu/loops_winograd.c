@@ -30,7 +30,7 @@
 
 typedef int32_t mask __attribute__((vector_size(4 * LANES)));
 
-/* Operands behind x and w, and the result. -1: there is none. */
+/* Operands behind x and w, and the result. -1: the call has no such operand. */
 struct slots {
     int bias, scale, shift, residual, y;
 };
