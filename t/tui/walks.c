@@ -181,16 +181,28 @@ struct picture {
     char text[ROWS][LINE], roles[ROWS][LINE];
 };
 
-/* The folder of the walk, whose name is another each time, as "HERE". */
+/* N bytes at AT of TEXT become INSTEAD. */
 static void
-name_here(char text[LINE])
+put_instead(char text[LINE], char *at, size_t n, const char *instead)
 {
-    char here[LINE / 2], rest[LINE];
+    char rest[LINE];
+    snprintf(rest, sizeof rest, "%s", at + n);
+    snprintf(at, LINE - (size_t)(at - text), "%s%s", instead, rest);
+}
+
+/* What would be another text each time, or with each option that is added: the folder
+ * of the walk, "all 116 keys". */
+static void
+mask(char text[LINE])
+{
+    char here[LINE / 2];
     char *at = getcwd(here, sizeof here) ? strstr(text, here) : NULL;
-    if (!at)
-        return;
-    snprintf(rest, sizeof rest, "%s", at + strlen(here));
-    snprintf(at, LINE - (size_t)(at - text), "HERE%s", rest);
+    if (at)
+        put_instead(text, at, strlen(here), "HERE");
+    at = strstr(text, "> all ");
+    size_t n = at ? strspn(at + 6, "0123456789") : 0;
+    if (n > 0 && strncmp(at + 6 + n, " keys", 5) == 0)
+        memset(at + 6, 'N', n);
 }
 
 /* "@click 6 10", "@up 6 10" and "@down 6 10", of the wheel: in that line and column. */
@@ -238,7 +250,7 @@ take_picture(struct tui_app *app, const char *keys, struct picture *out)
             has_roles = true;
         else if (!has_roles) {
             snprintf(out->text[y], LINE, "%s", at);
-            name_here(out->text[y++]);
+            mask(out->text[y++]);
         } else
             snprintf(out->roles[strtol(at, NULL, 10) - 1], LINE, "%s", at + 4);
     }
