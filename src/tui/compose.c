@@ -117,7 +117,7 @@ compose_go_to(struct compose *c, const char *path)
         compose_list_methods(c);
         compose_list_rows(c);
     }
-    while (i < c->form.n && strcmp(c->form.row[i].path, path) != 0)
+    while (i < c->form.n && !compose_is_path(path, c->form.row[i].path))
         i++;
     if (i == c->form.n)
         return false;

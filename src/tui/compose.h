@@ -211,6 +211,8 @@ int compose_name_of(const struct compose *c, int i);
 int compose_depth_of(const struct compose *c, int i);
 /* The key under the cursor of the recipe; NULL: the cursor is on no key. */
 const struct eti_form_row *compose_key_row(const struct compose *c);
+/* Is TOLD, as a fault has it, the key of the form's PATH? */
+bool compose_is_path(const char *told, const char *path);
 /* Is ROW required, and not set? */
 bool compose_is_missing(const struct compose *c, const struct eti_form_row *row);
 /* What differs at PATH from the file; NULL: nothing. */

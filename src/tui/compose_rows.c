@@ -256,6 +256,25 @@ main_key(const char *path)
     return i;
 }
 
+/* The form counts what stands in a list, also where the text has one thing without a
+ * list: "scheduler.0.t_warmup" for scheduler: {t_warmup: 1ep}. */
+bool
+compose_is_path(const char *told, const char *path)
+{
+    const char *at = path;
+    while (*told) {
+        if (*told == *at) {
+            told++;
+            at++;
+        } else if (strncmp(at, "0.", 2) == 0 && at > path && at[-1] == '.') {
+            at += 2;
+        } else {
+            return false;
+        }
+    }
+    return !*at;
+}
+
 /* Some keys are required by others, so the faults are asked as well. */
 bool
 compose_is_missing(const struct compose *c, const struct eti_form_row *r)
@@ -269,7 +288,7 @@ compose_is_missing(const struct compose *c, const struct eti_form_row *r)
     for (int i = 0; i < c->sketch->errors.n; i++) {
         const struct et_diagnostic *d = &c->sketch->errors.v[i];
         if (d->code == ET_E_MISSING && strcmp(d->message, says) == 0 &&
-            strcmp(eti_path_join(path, d->path, r->label), r->path) == 0)
+            compose_is_path(eti_path_join(path, d->path, r->label), r->path))
             return true;
     }
     return false;

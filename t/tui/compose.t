@@ -66,7 +66,8 @@ mends '' 'scheduler             x cosin_with' "a value that is wrong is shown as
 mends 'm' 'batch_size: of all ranks' "m asks for what is missing"
 mends 'm64<enter>m' 'mended: lr' "a misspelt key gets its name, and is not asked for"
 mends 'm64<enter>mm' 'mended: cosine_with_warmup' "a misspelt name likewise"
-mends 'm64<enter>mmm' 't_warmup' "and then what that needs is asked for"
+mends 'm64<enter>mmm' 't_warmup: length of the linear warmup' "and then what that needs is asked for"
+mends 'm64<enter>mmm5ba<enter>' 't_warmup          + 5ba' "and set where it belongs"
 mends 'x<down><enter>' 'fault 2 of' "x leads to another fault"
 
 typed() {
