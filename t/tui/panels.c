@@ -553,6 +553,84 @@ test_algorithms(void)
     made_free(&m);
 }
 
+/* ---- pages in place of a run that has said nothing ---- */
+
+static void
+test_refused(void)
+{
+    static const struct {
+        const char *code, *ways[3];
+    } rows[] = {
+        {"NO_RUN",
+         {"4  enter on the worker lists the runs that it has",
+          "3  the runs of this machine"}},
+        {"KEY",
+         {"etude worker key  here prints the key of this machine",
+          "etude worker allow KEY  there lets it in; then R tries again",
+          "4  k shows this machine's key and the one of the host"}},
+        {"VERSION",
+         {"etude version  here and there: the older one is to be updated",
+          "4  the workers, with their versions"}},
+        {"FULL", {"R  try again", "4  t tests the worker"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct made *m = made_run(cx, facts);
+        m->source.is_refused = true;
+        snprintf(m->source.problem, sizeof m->source.problem, "because of 7");
+        snprintf(m->source.code, sizeof m->source.code, "%s", rows[i].code);
+        made_open(m, TUI_IN_monitor, 24, 100);
+        const char *text = made_screen(m);
+        is_str(line_of(text, 2), " calm-yak cannot be shown.",
+               "a run that is refused (%s) has a page", rows[i].code);
+        is_str(line_of(text, 3), " because of 7", "which says why,");
+        for (int k = 0; k < 3; k++) {
+            char want[100] = "";
+            if (rows[i].ways[k])
+                snprintf(want, sizeof want, " %s %s", k ? " " : ">", rows[i].ways[k]);
+            is_str(line_of(text, 5 + k), want, "and what can be done (%d)", k);
+        }
+        char first[100];
+        snprintf(first, sizeof first, " > %s", rows[i].ways[0]);
+        m->source.problem[0] = '\0';
+        is_str(line_of(made_screen(m), 4), first,
+               "without a reason the ways stand a line higher");
+        made_free(&m);
+    }
+}
+
+static void
+test_waiting(void)
+{
+    struct made *m = made_run(cx, facts);
+    m->source.link = TUI_LINK_CONNECTING;
+    made_open(m, TUI_IN_monitor, 24, 100);
+    m->source.class->progress(&m->source, &(int64_t){0}, &(int64_t){0});
+    const char *text = made_screen(m);
+    is_str(line_of(text, 2), " calm-yak has not answered yet.",
+           "a run that has not answered has a page, too");
+    is_str(line_of(text, 3), " Its history comes: 100% of it are here.",
+           "with how much of it has come");
+    is_str(line_of(text, 5), " > R  try at once", "where one can try at once");
+    is_str(line_of(text, 6), "   4  the workers: t tests one",
+           "or look at the workers");
+    made_free(&m);
+}
+
+static void
+test_digits(void)
+{
+    static const struct {
+        int ranks, digits;
+    } rows[] = {{1, 1}, {10, 1}, {11, 2}, {100, 2}, {101, 3}, {1000, 3}, {1001, 4}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct made *m = run();
+        own(m, rows[i].ranks - 1, 100);
+        is_int(tui_rank_digits(m->model), rows[i].digits,
+               "the last of %d ranks has %d digits", rows[i].ranks, rows[i].digits);
+        made_free(&m);
+    }
+}
+
 int
 main(void)
 {
@@ -572,6 +650,9 @@ main(void)
     test_places();
     test_events();
     test_algorithms();
+    test_refused();
+    test_waiting();
+    test_digits();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");

@@ -392,8 +392,9 @@ int
 main(int argc, char **argv)
 {
     static const char *const walks[] = {
-        "runs",    "compare",      "compose", "compose-small", "faults", "begin",
-        "monitor", "monitor-text", "logs",    "keys",          "mouse",  "ends",
+        "runs",   "compare", "compose", "compose-small", "faults",
+        "broken", "begin",   "monitor", "monitor-text",  "logs",
+        "narrow", "keys",    "mouse",   "ends",
     };
     char folder[] = "/tmp/etude-walks.XXXXXX", path[LINE];
     struct et_alloc_stats stats;
