@@ -532,7 +532,7 @@ about(struct bench *b)
     printf("{\"device\": \"%s\", \"library\": \"%s\"}\n", info.name, info.library);
 }
 
-/* Answers LINE; false if it is none of those above. */
+/* Answers LINE; false if it is no command that this file knows. */
 static bool
 obey(struct bench *b, const char *line)
 {
