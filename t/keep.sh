@@ -4,7 +4,10 @@
 # t/said, or on its second run in t/said/again.
 #
 # A file fails by its exit status, a line "not ok", or fewer tests than it planned: then
-# there is FILE.name with how it ended, beside FILE and FILE.err with what it said.
+# there is FILE.name with how it ended, beside FILE and FILE.err with what it said. One that
+# passes its second run leaves FILE.passed.
+#
+# A test that bails out fails alone: to prove, "Bail out!" would be the end of the suite.
 #
 # Built with sanitizers, a process whose output and end nobody looks at may be the one that
 # a report is about: they go to files, and each fails the test. A test that has one has
@@ -28,13 +31,14 @@ for report in "$kept".sanitizer.*; do
     fi
     rm "$report"
 done
-cat "$kept"
+sed 's/^Bail out!/not ok - it bailed out:/' "$kept"
 cat "$kept.err" >&2
 ended=$(awk '/^1\.\.[0-9]+/ { plan = substr($1, 4) } /^ok/ { n++ } /^not ok/ { n++; bad++ }
     END { if (plan == "" || n + 0 != plan) printf ", %d of %s tests", n, plan == "" ? "?" : plan
           if (bad) printf ", %d not ok", bad }' "$kept")
 if [ $code = 0 ] && [ -z "$ended" ]; then
     rm "$kept" "$kept.err"
+    [ -z "${ETUDE_AGAIN-}" ] || : >"$kept.passed"
 else
     printf '%s: exit %s%s\n' "$1" $code "$ended" >"$kept.name"
 fi

@@ -44,9 +44,12 @@ for name in "$said"/*.name; do
     elif [ -f "$again" ]; then
         code=1
         then=$(sed 's/.*: //' "$again")
-    else
+    elif [ -f "${again%.name}.passed" ]; then
         flaky="$flaky $(basename "$file")" # no blanks: keep.sh made the name
         then=passed
+    else
+        code=1
+        then='not run'
     fi
     printf '  %s; alone: %s\n' "$(cat "$name")" "$then"
 done
@@ -55,7 +58,7 @@ for name in "$said"/*.name; do
     if [ -f "$again" ]; then
         printf '\nFAILED twice, %s\n' "$(cat "$again")"
         words "${again%.name}"
-    elif [ -f "$file.report" ]; then
+    elif [ -f "$file.report" ] || [ ! -f "${again%.name}.passed" ]; then
         printf '\nFAILED, %s\n' "$(cat "$name")"
         words "$file"
     fi

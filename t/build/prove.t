@@ -65,6 +65,17 @@ says out './short.t: exit 0, 1 of 2 tests; alone: passed' "of which one says how
 says out './dies.t: exit 3; alone: passed' "the other its status"
 says out 'it broke' "and what it wrote to its errors"
 
+a bails 'echo "ok 1 - begins"; echo "Bail out! no memory"; exit 255'
+a sick 'echo "ok 1 - begins"; first && touch sick.ran && echo "Bail out! no disk" && exit 255; echo 1..1'
+proves bails good
+is $code 1 "a test that bails out fails the suite"
+says out './bails.t: exit 255, 1 of ? tests; alone: exit 255, 1 of ? tests' "with both outcomes"
+says out 'Bail out! no memory' "and why"
+is "$(ls ./*.ran | tr '\n' ' ')" './good.ran ' "while the others run"
+proves sick bad
+is "$code $(grep -c -e 'sick.t.*; alone: passed' -e 'bad.t: .*; alone: exit' out)" '1 2' \
+    "one that passes alone is run again like any other"
+
 # Two that disturb each other pass once each has the machine for itself.
 both='mkdir together 2>/dev/null || { echo "not ok 1 - has it for itself"; echo 1..1; exit 0; }
 first && sleep 1; rmdir together; echo "ok 1 - has it for itself"; echo 1..1'

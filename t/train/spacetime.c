@@ -214,12 +214,13 @@ check_model(struct et_ctx *cx, const struct a_case *c)
 {
     double one[BATCHES], split[BATCHES], worst = 0;
     struct recipe_run r;
-    size_t bytes;
+    size_t all;
     open_run(&r, cx, c->recipe);
-    void *start = recipe_params(&r, &bytes);
+    struct et_tensor *values = r.state->params->values;
+    void *start = recipe_params(&r, &all); /* the frozen statistics stay where they are */
     int step = is_large(cx, r.parts.model) ? BATCH : 2;
     for (int k = 1; k <= BATCH; k *= step) {
-        need(cx, et_tensor_write(cx, r.state->params->values, start, bytes));
+        need(cx, et_tensor_write(cx, values, start, et_desc_bytes(&values->desc)));
         train(&r, k, k == 1 ? one : split);
         worst = farther(worst, k == 1 ? one : split, one);
     }
