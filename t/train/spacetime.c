@@ -207,8 +207,8 @@ is_same(const char *name, const char *counts, const double *one, double worst)
         diag("they differ by %g of their size, and move by %g", worst, moved);
 }
 
-/* One model is made, and put back to where it was for each number of microbatches; a
- * large one for the two ends alone. */
+/* One model is made, and put back to where it was for each number of microbatches (its
+ * statistics are frozen and stay as they are); a large one for the two ends alone. */
 static void
 check_model(struct et_ctx *cx, const struct a_case *c)
 {
@@ -217,7 +217,7 @@ check_model(struct et_ctx *cx, const struct a_case *c)
     size_t all;
     open_run(&r, cx, c->recipe);
     struct et_tensor *values = r.state->params->values;
-    void *start = recipe_params(&r, &all); /* the frozen statistics stay where they are */
+    void *start = recipe_params(&r, &all);
     int step = is_large(cx, r.parts.model) ? BATCH : 2;
     for (int k = 1; k <= BATCH; k *= step) {
         need(cx, et_tensor_write(cx, values, start, et_desc_bytes(&values->desc)));
