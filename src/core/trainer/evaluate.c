@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/trainer/loop.h"
 #include "core/trainer/ranks.h"
 #include "core/trainer/trainer_impl.h"
+#include "core/trainer/view.h"
 
 /* The event at which the counter of UNIT has just moved. */
 static enum et_event

@@ -10,6 +10,7 @@
 #include "core/trainer/ranks.h"
 #include "core/trainer/readback.h"
 #include "core/trainer/trainer_impl.h"
+#include "core/trainer/view.h"
 
 static void
 log_times(struct et_state *s)
@@ -94,30 +95,6 @@ end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
     (void)eti_interrupted(t);
     ET_TRY(eti_evaluate_due(t, ET_EVENT_BATCH_END));
     return eti_checkpoint(t, ET_EVENT_BATCH_CHECKPOINT);
-}
-
-void
-eti_show_batch(struct et_trainer *t, const struct et_batch *b)
-{
-    struct et_state *s = &t->state;
-    et_graph_reset(s->graph);
-    s->batch = s->full = (struct et_samples){
-        .x = et_batch_x(s->graph, b),
-        .target = b->target_tensor,
-        .n = b->n_samples,
-    };
-}
-
-void
-eti_show_again(struct et_trainer *t)
-{
-    struct et_state *s = &t->state;
-    if (t->shown) {
-        eti_show_batch(t, t->shown);
-    } else {
-        et_graph_reset(s->graph);
-        s->batch = s->full = (struct et_samples){0};
-    }
 }
 
 static et_status

@@ -24,6 +24,7 @@
 #include "core/trainer/loop.h"
 #include "core/trainer/ranks.h"
 #include "core/trainer/trainer_impl.h"
+#include "core/trainer/view.h"
 
 enum { WORD = 64 };
 

@@ -13,11 +13,7 @@ ET_NODISCARD et_status eti_set_length(struct et_trainer *t);
 /* Everything of OPTIONS, and the loader at the timestamp's place. */
 ET_NODISCARD et_status eti_prepare_fit(struct et_trainer *t,
                                        const struct et_fit_options *options);
-/* fit.c: an empty graph, and in the state what B holds, for all who read batches. */
-void eti_show_batch(struct et_trainer *t, const struct et_batch *b);
-/* The same for the batch that is shown already, if any is. */
-void eti_show_again(struct et_trainer *t);
-/* What to do about the last batch's gradient; true: the run went back. */
+/* fit.c: what to do about the last batch's gradient; true: the run went back. */
 bool eti_judge(struct et_trainer *t);
 /* control.c: applies what is asked for after the batches so far. */
 ET_NODISCARD et_status eti_control_poll(struct et_trainer *t);

@@ -166,7 +166,7 @@ struct et_tensor *eti_mean_over_ranks(const struct eti_part *p, int64_t at);
 
 /* ---- what a part may ask of the trainer ---- */
 
-/* setup.c: hooks at EVENT. */
+/* steps.c: the user's step at EVENT, then the hooks. */
 ET_NODISCARD et_status eti_run(struct et_trainer *t, enum et_event event);
 /* metrics.c: those called NAMES ("accuracy loss"), behind the *N that OUT
  * [ETI_MAX_METRICS] has. */

@@ -3,8 +3,8 @@
  * 1.7. */
 #include "config.h"
 
-#include "core/trainer/loop.h"
 #include "core/trainer/trainer_impl.h"
+#include "core/trainer/view.h"
 
 struct receiver {
     et_predict_fn *fn;

@@ -24,6 +24,27 @@ eti_step_at(struct et_trainer *t, enum et_event event)
                : ET_OK;
 }
 
+/* Events that come at every batch, and do not need the last one's numbers. */
+static bool
+is_within_batch(enum et_event event)
+{
+    const uint64_t within =
+        ET_ON(BEFORE_DATALOADER) | ET_ON(AFTER_DATALOADER) | ET_ON(BATCH_START) |
+        ET_ON(BEFORE_TRAIN_BATCH) | ET_ON(BEFORE_FORWARD) | ET_ON(AFTER_FORWARD) |
+        ET_ON(BEFORE_LOSS) | ET_ON(AFTER_LOSS) | ET_ON(BEFORE_BACKWARD) |
+        ET_ON(AFTER_BACKWARD) | ET_ON(AFTER_TRAIN_BATCH) | ET_ON(BATCH_CHECKPOINT);
+    return within >> event & 1;
+}
+
+et_status
+eti_run(struct et_trainer *t, enum et_event event)
+{
+    if (eti_readback_waiting(t) > 0 && !is_within_batch(event))
+        ET_TRY(eti_readback_deliver(t, 0));
+    ET_TRY(eti_step_at(t, event));
+    return et_engine_run(&t->state, event, NULL, NULL);
+}
+
 /* FORWARD's outputs, or the model's, in the run's precision. */
 static struct et_tensor *
 outputs_of(struct et_trainer *t, et_forward_step *forward, struct et_forward *f)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view.c: the state as a batch left it, for observers who come later. */
+/* view.c: what the state shows of a batch: as it begins, and later, for observers who
+ * come after it, as the batch left it. */
 #include "config.h"
 
 #include <string.h>
@@ -8,6 +9,30 @@
 #include "core/trainer/loop.h"
 #include "core/trainer/trainer_impl.h"
 #include "core/trainer/view.h"
+
+void
+eti_show_batch(struct et_trainer *t, const struct et_batch *b)
+{
+    struct et_state *s = &t->state;
+    et_graph_reset(s->graph);
+    s->batch = s->full = (struct et_samples){
+        .x = et_batch_x(s->graph, b),
+        .target = b->target_tensor,
+        .n = b->n_samples,
+    };
+}
+
+void
+eti_show_again(struct et_trainer *t)
+{
+    struct et_state *s = &t->state;
+    if (t->shown) {
+        eti_show_batch(t, t->shown);
+    } else {
+        et_graph_reset(s->graph);
+        s->batch = s->full = (struct et_samples){0};
+    }
+}
 
 void
 eti_view_take(struct et_trainer *t, struct eti_view *out)
