@@ -7,6 +7,7 @@
 #define ETUDE_KERNELS_CPU_LOOPS_CONVERT_H
 
 #include "etude/device.h"
+#include "kernels/cpu/loops.h"
 #include "kernels/cpu/loops_math.h"
 
 static inline float
@@ -46,6 +47,23 @@ to_f16(float v)
     uint32_t code = a < 0x1p-14f ? tiny : normal;
     code = a >= 65520 ? 0x7c00 : code;
     return (uint16_t)(sign | (v != v ? 0x7e00 : code));
+}
+
+/* N elements of TYPE, BF16 or F16, each S behind the one before, to and from f32. */
+INLINE void
+widen_line(float *to, const uint16_t *from, int64_t n, int64_t s, enum et_dtype type)
+{
+#pragma omp simd
+    for (int64_t c = 0; c < n; c++)
+        to[c] = type == ET_BF16 ? from_bf16(from[c * s]) : from_f16(from[c * s]);
+}
+
+INLINE void
+narrow_line(uint16_t *to, const float *from, int64_t n, int64_t s, enum et_dtype type)
+{
+#pragma omp simd
+    for (int64_t c = 0; c < n; c++)
+        to[c * s] = type == ET_BF16 ? to_bf16(from[c]) : to_f16(from[c]);
 }
 
 static inline double

@@ -8,12 +8,12 @@
  * Dao et al., arXiv:2205.14135. Differs: all keys of a tile of 32 queries are scored
  * before one plain softmax, since a tile of scores fits the second cache.
  *
- * A thread takes whole (b, h) planes, so sums have one order. Operands of any strides
- * are packed into padded rows, queries only where their rows are not whole vectors
- * already, keys (backward: values too) also transposed; then all products are one small
- * product whose vectors run along rows of B and whose tile of C stays in registers.
- * Causal tiles skip the keys to their right. FLOPs of a plane: 4 T S D forward, 10 T S
- * D backward, half where causal. */
+ * A thread takes whole (b, h) planes, so sums have one order. Operands of any strides,
+ * in f32, bf16 or f16, are packed into padded rows of f32: keys (backward: values too)
+ * also transposed, queries only where their rows are not whole vectors of it already.
+ * Then all products are one small product whose vectors run along rows of B and whose
+ * tile of C stays in registers. Causal tiles skip the keys to their right. FLOPs of a
+ * plane: 4 T S D forward, 10 T S D backward, half where causal. */
 #include <math.h>
 #include <string.h>
 
@@ -110,12 +110,19 @@ score(const struct sdpa_kernel *k, const struct arrays *x, const struct scratch 
     });
     if (!k->biased)
         return;
-    const float *bias = x->bias + t->plane / k->H * k->bias[0] +
-                        t->plane % k->H * k->bias[1] + t->first * k->bias[2];
-    for (int64_t i = 0; i < t->n; i++) {
+    int64_t at = t->plane / k->H * k->bias[0] + t->plane % k->H * k->bias[1] +
+                 t->first * k->bias[2];
+    for (int64_t i = 0; i < t->n; i++, at += k->bias[2]) {
         float *restrict s = w->s + i * k->s_pad;
+        const float *bias = element(x->bias, at, k->bias_type);
+        int64_t step = k->bias[3];
+        if (k->bias_type != ET_F32) {
+            load_row(w->bias, bias, step, t->keys, k->bias_type);
+            bias = w->bias;
+            step = 1;
+        }
         for (int64_t j = 0; j < t->keys; j++)
-            s[j] = s[j] * k->scale + bias[i * k->bias[2] + j * k->bias[3]];
+            s[j] = s[j] * k->scale + bias[j * step];
     }
 }
 
@@ -165,7 +172,7 @@ static void
 forward_plane(const struct sdpa_kernel *k, const struct arrays *x,
               const struct scratch *w, int64_t plane)
 {
-    pack_transposed(k, w->kt, plane_of(k, x, K, plane), K);
+    pack_transposed(k, w->kt, plane_of(k, x, K, plane), K, w->q);
     pack(k, w->v, plane_of(k, x, V, plane), V, 0, k->S);
     for (int64_t first = 0; first < k->T; first += TILE) {
         struct tile t = tile_at(k, plane, first);
@@ -274,10 +281,10 @@ backward_tile(const struct sdpa_kernel *k, const struct arrays *x,
         add_transposed(k, w->dk, w->ds, t->q, t);
     if (!k->wants[0])
         return;
-    float *dq = plane_of(k, x, DQ, t->plane);
+    void *dq = plane_of(k, x, DQ, t->plane);
     bool direct = is_whole_vectors(k, DQ);
     multiply(&(struct product){
-        .c = direct ? dq + t->first * k->stride[DQ][2] : w->out,
+        .c = direct ? (float *)dq + t->first * k->stride[DQ][2] : w->out,
         .a = w->ds,
         .b = w->k,
         .c_row = direct ? k->stride[DQ][2] : k->d_pad,
@@ -296,8 +303,8 @@ static void
 backward_plane(const struct sdpa_kernel *k, const struct arrays *x,
                const struct scratch *w, int64_t plane)
 {
-    pack_transposed(k, w->kt, plane_of(k, x, K, plane), K);
-    pack_transposed(k, w->vt, plane_of(k, x, V, plane), V);
+    pack_transposed(k, w->kt, plane_of(k, x, K, plane), K, w->q);
+    pack_transposed(k, w->vt, plane_of(k, x, V, plane), V, w->q);
     pack(k, w->k, plane_of(k, x, K, plane), K, 0, k->S);
     memset(w->dk, 0, (size_t)(k->S * k->d_pad) * sizeof *w->dk);
     memset(w->dv, 0, (size_t)(k->S * k->d_pad) * sizeof *w->dv);
@@ -379,11 +386,32 @@ set_strides(struct sdpa_kernel *k, const struct et_call *call, bool grad)
     memcpy(k->lse, lse->stride, sizeof k->lse);
     int at = grad ? 6 : 3;
     k->biased = call->n_in > at && call->in[at].dtype != ET_NONE;
+    k->bias_type = k->biased ? call->in[at].dtype : ET_F32;
     for (int i = 0; k->biased && i < 4; i++) {
         int axis = i - (4 - call->in[at].ndim);
         if (axis >= 0 && call->in[at].shape[axis] > 1)
             k->bias[i] = call->in[at].stride[axis];
     }
+}
+
+/* Queries and all that has their elements are of one type; lse is f32, a bias either. */
+static et_status
+check_dtypes(const struct et_call *call, bool grad, char *why, size_t why_size)
+{
+    const enum et_dtype type = call->in[grad].dtype;
+    const int lse = grad ? 5 : call->n_in + 1, bias = grad ? 6 : 3;
+    bool good = type == ET_F32 || type == ET_BF16 || type == ET_F16;
+    for (int i = 0; i < call->n_in + call->n_out; i++) {
+        enum et_dtype dtype =
+            i < call->n_in ? call->in[i].dtype : call->out[i - call->n_in].dtype;
+        bool may =
+            dtype == (i == lse ? ET_F32 : type) || (i == bias && dtype == ET_F32);
+        good = good && (dtype == ET_NONE || may);
+        if (!good)
+            return etk_refuse(why, why_size, "attention of %s with %s on the CPU",
+                              et_dtype_name(type), et_dtype_name(dtype));
+    }
+    return ET_OK;
 }
 
 et_status
@@ -394,13 +422,7 @@ ETK_NAME(etk_prepare_sdpa)(struct et_device_handle *d, const struct et_call *cal
     const struct et_sdpa_attr *o = call->attr;
     bool grad = call->op == ET_OP_sdpa_grad;
     const struct et_desc *q = &call->in[grad];
-    for (int i = 0; i < call->n_in + call->n_out; i++) {
-        enum et_dtype dtype =
-            i < call->n_in ? call->in[i].dtype : call->out[i - call->n_in].dtype;
-        if (dtype != ET_F32 && dtype != ET_NONE)
-            return etk_refuse(why, why_size, "the CPU attends in f32, not %s",
-                              et_dtype_name(dtype));
-    }
+    ET_TRY(check_dtypes(call, grad, why, why_size));
     if (q[0].shape[3] == 0 || q[1].shape[2] == 0)
         return etk_refuse(why, why_size, "attention to %lld keys of %lld elements",
                           (long long)q[1].shape[2], (long long)q[0].shape[3]);
@@ -415,6 +437,7 @@ ETK_NAME(etk_prepare_sdpa)(struct et_device_handle *d, const struct et_call *cal
     k->d_pad = whole_vectors(k->D);
     k->s_pad = whole_vectors(k->S);
     k->n_in = call->n_in;
+    k->type = q[0].dtype;
     k->scale = (float)o->scale;
     k->causal = o->causal;
     set_strides(k, call, grad);

@@ -214,22 +214,6 @@ one_line(const struct softmax_kernel *k, void *const *p, int64_t line, int64_t a
     }
 }
 
-INLINE void
-widen_line(float *to, const uint16_t *from, int64_t n, int64_t s, enum et_dtype type)
-{
-#pragma omp simd
-    for (int64_t c = 0; c < n; c++)
-        to[c] = type == ET_BF16 ? from_bf16(from[c * s]) : from_f16(from[c * s]);
-}
-
-INLINE void
-narrow_line(uint16_t *to, const float *from, int64_t n, int64_t s, enum et_dtype type)
-{
-#pragma omp simd
-    for (int64_t c = 0; c < n; c++)
-        to[c * s] = type == ET_BF16 ? to_bf16(from[c]) : to_f16(from[c]);
-}
-
 /* One line with those arrays of P that are low in ROWS, a line each. */
 INLINE void
 low_line(const struct softmax_kernel *k, void *const *p, int n_arrays, int64_t line,
