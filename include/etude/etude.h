@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* etude.h: everything, in the order to read it.
  *
- *  1. status.h ctx.h types.h   how things fail, where memory is from, what arrays are;
+ *  1. version.h                which Etude this is
+ *     status.h ctx.h types.h   how things fail, where memory is from, what arrays are;
  *     span.h                   what takes time, for a profile
  *  2. tensor.h graph.h op.h    a leaf with storage or a node; expressions; operations
  *  3. device.h attr.h          what a device module gives: kernels for those operations
@@ -21,6 +22,7 @@
 #define ETUDE_ETUDE_H
 
 #include "etude/status.h"
+#include "etude/version.h"
 #include "etude/ctx.h"
 #include "etude/span.h"
 #include "etude/types.h"
