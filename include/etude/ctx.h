@@ -31,6 +31,12 @@ void et_ctx_set_log(struct et_ctx *cx, enum et_log_level level, et_log_fn *fn,
 /* One line to the log: at most 2047 bytes, no newline. */
 void et_report(struct et_ctx *cx, enum et_log_level level, const char *fmt, ...)
     ET_PRINTF(3, 4);
+/* Folders, with colons between them, in which device modules (libetude-cpu.so ...) are
+ * looked for before any other place: then come those of the environment's
+ * ETUDE_MODULE_PATH, and the folder "etude" beside the library. Folders without the
+ * module are passed over. FOLDERS is copied; NULL: none. ENOMEM leaves it as it was. */
+ET_NODISCARD et_status et_ctx_set_module_path(struct et_ctx *cx, const char *folders);
+
 const char *et_log_level_name(enum et_log_level level); /* "debug" ... "error" */
 
 /* The choke point for host memory. Blocks are 64-byte aligned and zeroed; bytes in use

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* find.c: where installed files are: recipes, the user's first, then this build's, then
- * the system's; and the terminal's entry.
+ * the system's; and the terminal's entry. A prefix may have been moved.
  *
  * A program run from its build tree uses what is there and in its source tree. */
 #include "config.h"
@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/base/installed.h"
 
 /* Is the program in its build tree, with or without libtool's .libs? Which is EXE
  * then. */
@@ -32,6 +33,17 @@ in_build_tree(char exe[PATH_MAX])
     return false;
 }
 
+/* The folder NAME of what is installed, wherever the prefix is now. */
+static const char *
+installed(const char *name, char *buf, size_t size)
+{
+    char now[PATH_MAX], was[PATH_MAX];
+    snprintf(was, sizeof was, "%s/%s", ET_PKGDATADIR, name);
+    eti_installed(was, now);
+    snprintf(buf, size, "%s", now);
+    return buf;
+}
+
 const char *
 cli_recipe_folder(int i, char *buf, size_t size)
 {
@@ -41,8 +53,9 @@ cli_recipe_folder(int i, char *buf, size_t size)
         return buf;
     }
     if (i == 1) {
-        bool here = in_build_tree(build);
-        snprintf(buf, size, "%s/recipes", here ? ET_SOURCE_DIR : ET_PKGDATADIR);
+        if (!in_build_tree(build))
+            return installed("recipes", buf, size);
+        snprintf(buf, size, "%s/recipes", ET_SOURCE_DIR);
         return buf;
     }
     const char *dirs = getenv("XDG_DATA_DIRS");
@@ -62,7 +75,9 @@ const char *
 cli_terminfo_folder(char *buf, size_t size)
 {
     char build[PATH_MAX];
-    snprintf(buf, size, "%s/terminfo", in_build_tree(build) ? build : ET_PKGDATADIR);
+    if (!in_build_tree(build))
+        return installed("terminfo", buf, size);
+    snprintf(buf, size, "%s/terminfo", build);
     return buf;
 }
 

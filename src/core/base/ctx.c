@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/base/installed.h"
 #include "core/base/memory.h"
 #include "core/base/seams.h"
 
@@ -22,6 +23,7 @@ struct et_ctx {
     et_log_fn *log;
     void *log_data;
     struct et_tracer *tracer; /* NULL: none */
+    char *module_path;        /* NULL: none */
     struct et_alloc_stats stats;
     const struct eti_seams *seams;
     uint64_t fail_in;   /* allocations until the one that fails; 0 = none */
@@ -47,8 +49,27 @@ et_ctx_new(struct et_ctx **out)
 void
 et_ctx_free(struct et_ctx **cx)
 {
+    if (*cx)
+        free((*cx)->module_path);
     free(*cx);
     *cx = NULL;
+}
+
+et_status
+et_ctx_set_module_path(struct et_ctx *cx, const char *folders)
+{
+    char *copy = folders ? strdup(folders) : NULL;
+    if (folders && !copy)
+        return ET_FAIL(cx, ET_ENOMEM, "no memory for the module path");
+    free(cx->module_path);
+    cx->module_path = copy;
+    return ET_OK;
+}
+
+const char *
+eti_ctx_module_path(const struct et_ctx *cx)
+{
+    return cx->module_path;
 }
 
 const char *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c: finding and opening device modules; storages and what they cost. */
+/* device.c: opening device modules; storages and what they cost. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -10,47 +10,11 @@
 
 #include "core/graph/driver.h"
 #include "core/graph/gpu_libs.h"
+#include "core/graph/module.h"
 #include "core/graph/shadow.h"
 #include "core/graph/spin.h"
 #include "core/graph/staging.h"
 #include "kernels/ref/ref.h"
-
-enum { PATH_SIZE = 4096 };
-
-/* The program's path without its last N names; "" if that is not known. */
-static void
-program_folder(char path[PATH_SIZE], int n)
-{
-    ssize_t length = readlink("/proc/self/exe", path, PATH_SIZE - 1);
-    path[length > 0 ? length : 0] = '\0';
-    for (; n > 0; n--) {
-        char *slash = strrchr(path, '/');
-        *(slash ? slash : path) = '\0';
-    }
-}
-
-/* Where the module of NAME is: beside a program that runs in its build tree; else in
- * lib/etude beside the program's bin, wherever both have been moved to; else where it
- * was installed. */
-static void
-find_module(const char *name, char path[PATH_SIZE + 64])
-{
-    char folder[PATH_SIZE];
-    for (int up = 1; up <= 4; up++) {
-        program_folder(folder, up);
-        snprintf(path, PATH_SIZE + 64, "%s/config.status", folder);
-        if (!folder[0] || access(path, F_OK) != 0)
-            continue;
-        snprintf(path, PATH_SIZE + 64, "%s/.libs/libetude-%s.so", folder, name);
-        if (access(path, F_OK) == 0)
-            return;
-        break;
-    }
-    program_folder(folder, 2);
-    snprintf(path, PATH_SIZE + 64, "%s/lib/etude/libetude-%s.so", folder, name);
-    if (access(path, F_OK) != 0)
-        snprintf(path, PATH_SIZE + 64, "%s/libetude-%s.so", ET_PKGLIBDIR, name);
-}
 
 /* The module of NVIDIA GPUs is loaded only where there is one: it brings 700 MB. */
 static et_status
@@ -66,10 +30,11 @@ load_cuda(const char *path, void **library, char *why, size_t why_size)
 }
 
 static et_status
-load_module(const char *name, void **library, char *why, size_t why_size)
+load_module(const struct et_ctx *cx, const char *name, void **library, char *why,
+            size_t why_size)
 {
-    char path[PATH_SIZE + 64];
-    find_module(name, path);
+    char path[PATH_MAX];
+    eti_module_find(cx, name, path);
     if (strcmp(name, "cuda") == 0)
         return load_cuda(path, library, why, why_size);
     *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -89,7 +54,7 @@ find_table(const struct et_ctx *cx, const char *name,
         return ET_OK;
     }
     eti_spin_set(cx); /* OpenMP reads it once, when its library is loaded */
-    ET_TRY(load_module(name, library, why, why_size));
+    ET_TRY(load_module(cx, name, library, why, why_size));
     const struct et_device_table *(*module)(void);
     *(void **)&module = dlsym(*library, "et_device_module");
     if (!module) {
