@@ -31,6 +31,8 @@ ${MAKE:-make} -s -C "$build" install-strip DESTDIR="$root" >"$work/install.log" 
     fail "make install failed in $build"
 }
 find "$root" -name '*.la' -delete
+# A library that dpkg-shlibdeps, and every program's loader, finds by its name.
+printf 'libetude 1 etude\n' >"$work/debian/shlibs.local"
 find "$root" -path '*/man/man*' -type f -exec gzip -9n {} +
 
 authors=$(head -n 1 "$source/AUTHORS")
@@ -49,12 +51,13 @@ License: Apache-2.0
 License: Apache-2.0
  The full text of the Apache License, version 2.0, is in $common.
 COPYRIGHT
-cp "$source/NEWS" "$root/usr/share/doc/etude/NEWS"
-gzip -9n "$root/usr/share/doc/etude/NEWS"
+# "make install" put it below the prefix; Debian has one place for it.
+find "$root" -path '*/doc/etude/NEWS' -delete
+gzip -9nc "$source/NEWS" >"$root/usr/share/doc/etude/NEWS.gz"
 
 # dpkg-shlibdeps reads debian/control of the folder that it runs in.
 printf 'Source: etude\n\nPackage: etude\nArchitecture: any\n' >"$work/debian/control"
-find "$root" -type f \( -path '*/bin/*' -o -name '*.so' \) ! -name libetude-cuda.so >"$work/elf"
+find "$root" -type f \( -path '*/bin/*' -o -name '*.so' -o -name 'libetude.so.*' \) ! -name libetude-cuda.so >"$work/elf"
 set --
 while IFS= read -r file; do
     set -- "$@" "-e$file"

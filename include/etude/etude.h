@@ -17,12 +17,13 @@
  *  8. recipe.h diagnostic.h    all of it from one file, and what is wrong there
  *  9. run.h                    what a run leaves behind
  *
- * doc/engine and doc/trainer hold the tour, with the files behind each step. */
+ * doc/engine and doc/trainer hold the tour, with the files behind each step; they and
+ * the examples are installed in share/doc/etude. */
 #ifndef ETUDE_ETUDE_H
 #define ETUDE_ETUDE_H
 
-#include "etude/status.h"
 #include "etude/version.h"
+#include "etude/status.h"
 #include "etude/ctx.h"
 #include "etude/span.h"
 #include "etude/types.h"

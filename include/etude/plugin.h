@@ -10,8 +10,8 @@
  *     cc -shared -fPIC $(pkg-config --cflags etude) -o hello.so hello.c
  *
  * What it calls (et_add, et_alloc ...) it finds in the program that loads it, which
- * exports the core's functions; it links nothing of Etude itself. examples/plugin.c is
- * one.
+ * exports the functions of these headers; it need not be linked with anything of Etude.
+ * examples/plugin.c is one.
  *
  * The user allows a library by name, absolute path and SHA-256 in config.yaml ("etude
  * config set plugins.hello '{path: /home/me/hello.so, sha256: 12ab...}'"); a recipe
