@@ -108,7 +108,8 @@ table_errors(FILE *out)
 static void
 print_value(FILE *out, const struct et_option *o)
 {
-    char expects[512], line[1024];
+    char expects[512], also[128], line[1024];
+    size_t n;
     et_option_expects(o, expects, sizeof expects);
     if (o->def)
         snprintf(line, sizeof line, "%s; default %s", expects, o->def);
@@ -116,6 +117,9 @@ print_value(FILE *out, const struct et_option *o)
         snprintf(line, sizeof line, "%s; required", expects);
     else
         snprintf(line, sizeof line, "%s; unset by default", expects);
+    n = strlen(line);
+    if (*et_option_other_names(o, also, sizeof also))
+        snprintf(line + n, sizeof line - n, "; also called %s", also);
     mdoc_sentence(out, line);
 }
 

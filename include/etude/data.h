@@ -131,6 +131,7 @@ void et_data_prepare_eval(void *options);
         .max = 64,                                                             \
         .unit = "threads",                                                     \
         .help = "that prepare batches ahead; 0 = none, auto = by cost",        \
+        .also = "num_workers",                                                 \
     }
 #define ET_DATA_IMAGE_OPTIONS(T)                                               \
     {                                                                          \

@@ -128,7 +128,12 @@ struct et_option {
                                     beside the component's own; NULL = none */
     size_t sub_size;             /* bytes of the struct SUB describes */
     void (*prepare)(void *options); /* PART, PARTS: changes a component's defaults
-                                       before the user's values (optional) */
+                                       before the user's values; NODE: changes the
+                                       field (optional) */
+    const char
+        *also; /* other names for it, with blanks between: what PyTorch and others
+                         call it. "!bias": its opposite, of a BOOL; "~eta_min": what is
+                         alike and not the same, only suggested */
 };
 
 /* What every component (algorithm, model, dataset, ...) says of itself.
@@ -169,6 +174,9 @@ ET_NODISCARD et_status et_option_text(struct et_ctx *cx, const struct et_option 
 /* What may be written there, for help and messages: "number > 0", "one of auto, cpu".
  * Returns BUF. */
 const char *et_option_expects(const struct et_option *row, char *buf, size_t size);
+/* Its other names for people, "in_channels" or "not bias", commas between; "" where it
+ * has none. Returns BUF. */
+const char *et_option_other_names(const struct et_option *row, char *buf, size_t size);
 /* The name of N in NAMES nearest to WORD (Damerau-Levenshtein), or NULL if none is near
  * enough to be what was meant. */
 const char *et_nearest(const char *word, const char *const *names, int n);

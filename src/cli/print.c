@@ -85,7 +85,7 @@ cli_count(int64_t n, char *buf, size_t size)
 void
 cli_print_options(const struct et_option *table, const char *indent)
 {
-    char expects[256];
+    char expects[256], also[128];
     for (const struct et_option *o = table; o && o->name; o++) {
         et_print(stdout, "%s%-20s %s%s%s", indent, o->name, o->help ? o->help : "",
                  o->unit ? ", in " : "", o->unit ? o->unit : "");
@@ -96,6 +96,8 @@ cli_print_options(const struct et_option *table, const char *indent)
         else
             et_print(stdout, "; %s",
                      o->flags & ET_OPT_REQUIRED ? "required" : "unset by default");
+        if (*et_option_other_names(o, also, sizeof also))
+            et_print(stdout, "; also called %s", also);
         putchar('\n');
         if (o->type == ET_OPT_TABLE) {
             char deeper[32];
@@ -125,10 +127,12 @@ struct json_t *
 cli_options_json(const struct et_option *table)
 {
     json_t *list = json_array();
-    char expects[256];
+    char expects[256], also[128];
     for (const struct et_option *o = table; o && o->name; o++) {
+        et_option_other_names(o, also, sizeof also);
         json_t *row =
-            json_pack("{s:s, s:s, s:o, s:b, s:b, s:o, s:s}", "name", o->name, "expects",
+            json_pack("{s:s, s:o, s:s, s:o, s:b, s:b, s:o, s:s}", "name", o->name,
+                      "also", text_or_null(*also ? also : NULL), "expects",
                       et_option_expects(o, expects, sizeof expects), "default",
                       text_or_null(o->def), "required", !!(o->flags & ET_OPT_REQUIRED),
                       "may_change", !!(o->flags & ET_OPT_MAY_CHANGE), "unit",

@@ -14,10 +14,11 @@
 
 /* LO .. HI inclusive unless FLAGS say otherwise; HI below LO: none above. DEFAULTS NULL
  * with ET_OPT_REQUIRED or ET_OPT_OPTIONAL in FLAGS. */
-#define ETI_ROW(code, S, field, defaults, lo, hi, more, words)                         \
+#define ETI_ROW(code, S, field, defaults, lo, hi, more, words, ...)                    \
     {                                                                                  \
         .name = #field, .type = ET_OPT_##code, .offset = offsetof(struct S, field),    \
         .def = defaults, .min = lo, .max = hi, .flags = more, .help = words,           \
+        __VA_ARGS__                                                                    \
     }
 #define ETI_BOOL(S, field, defaults, words)                                            \
     ETI_ROW(BOOL, S, field, defaults, 0, 0, 0, words)

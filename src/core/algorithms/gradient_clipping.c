@@ -132,7 +132,7 @@ static const struct et_option table[] = {
         "to its weights"),
     ETI_ROW(FLOAT, gradient_clipping_options, clipping_threshold, NULL, 0, -1,
             ET_OPT_REQUIRED | ET_OPT_MIN_OPEN | ET_OPT_MAY_CHANGE,
-            "norm, magnitude or ratio allowed"),
+            "norm, magnitude or ratio allowed", .also = "max_norm clip_value"),
     ETI_ROW(FLOAT, gradient_clipping_options, agc_eps, "1e-3", 0, -1, 0,
             "adaptive: weights count as having at least this norm"),
     ETI_BOOL(gradient_clipping_options, compat, "false",

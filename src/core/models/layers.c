@@ -63,6 +63,26 @@ add_configured(struct eti_stack *s, const struct et_module_class *type,
     return status;
 }
 
+/* Gives the options of each layer in the list at FIELD our names: a recipe is kept as it
+ * is built. What is wrong is said when it is. */
+static void
+name_options(void *field)
+{
+    const struct et_value *list = *(const struct et_value **)field;
+    for (const struct et_value *item = list && list->type == ET_VALUE_LIST ? list->first
+                                                                           : NULL;
+         item; item = item->next) {
+        bool has_options = item->type == ET_VALUE_MAP && item->n == 1;
+        const struct et_module_class *type =
+            has_options ? et_module_class_find(item->first->key) : NULL;
+        struct et_diagnostics later = {0};
+        const struct eti_fill fill = {.errors = &later};
+        const struct eti_target target = {.table = type ? type->info.options : NULL};
+        if (type)
+            eti_rename_keys(&fill, &target, 1, item->first, "");
+    }
+}
+
 /* One item: a name, or a mapping of one name to its options. */
 static et_status
 add_item(struct eti_stack *s, const struct et_value *item)
@@ -129,6 +149,7 @@ const struct et_model_class et_layers_model = {
                         .offset = offsetof(struct layers_options, layers),
                         .flags = ET_OPT_REQUIRED,
                         .help = "layers in order: a name, or a name with its options",
+                        .prepare = name_options,
                     },
                     {0},
                 },

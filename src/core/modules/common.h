@@ -48,25 +48,26 @@ eti_float_or(double value, double fallback)
     } while (0)
 
 /* Rows of the option tables of layers; 0 = the default the layer has. */
-#define ETI_LAYER_INT(tag, key, field, deflt, text)                                    \
+#define ETI_LAYER_INT(tag, key, field, deflt, text, ...)                               \
     {                                                                                  \
         .name = (key), .type = ET_OPT_INT, .offset = offsetof(struct tag, field),      \
-        .def = (deflt), .min = 0, .max = 1 << 24, .help = (text)                       \
+        .def = (deflt), .min = 0, .max = 1 << 24, .help = (text), __VA_ARGS__          \
     }
-#define ETI_LAYER_NEED(tag, key, field, text)                                          \
+#define ETI_LAYER_NEED(tag, key, field, text, ...)                                     \
     {                                                                                  \
         .name = (key), .type = ET_OPT_INT, .offset = offsetof(struct tag, field),      \
-        .min = 1, .max = 1 << 24, .flags = ET_OPT_REQUIRED, .help = (text)             \
+        .min = 1, .max = 1 << 24, .flags = ET_OPT_REQUIRED, .help = (text),            \
+        __VA_ARGS__                                                                    \
     }
-#define ETI_LAYER_FLOAT(tag, key, field, deflt, lo, hi, text)                          \
+#define ETI_LAYER_FLOAT(tag, key, field, deflt, lo, hi, text, ...)                     \
     {                                                                                  \
         .name = (key), .type = ET_OPT_FLOAT, .offset = offsetof(struct tag, field),    \
-        .def = (deflt), .min = (lo), .max = (hi), .help = (text)                       \
+        .def = (deflt), .min = (lo), .max = (hi), .help = (text), __VA_ARGS__          \
     }
-#define ETI_LAYER_BOOL(tag, key, field, text)                                          \
+#define ETI_LAYER_BOOL(tag, key, field, text, ...)                                     \
     {                                                                                  \
         .name = (key), .type = ET_OPT_BOOL, .offset = offsetof(struct tag, field),     \
-        .def = "false", .help = (text)                                                 \
+        .def = "false", .help = (text), __VA_ARGS__                                    \
     }
 
 #endif

@@ -87,9 +87,9 @@ conv2d_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
     return ET_OK;
 }
 
-#define ROW(key, field, deflt, text)                                                   \
-    ETI_LAYER_INT(et_conv2d_options, key, field, deflt, text)
-#define NEED(key, field, text) ETI_LAYER_NEED(et_conv2d_options, key, field, text)
+#define ROW(key, field, deflt, ...)                                                    \
+    ETI_LAYER_INT(et_conv2d_options, key, field, deflt, __VA_ARGS__)
+#define NEED(key, field, ...) ETI_LAYER_NEED(et_conv2d_options, key, field, __VA_ARGS__)
 
 const struct et_module_class et_conv2d_class = {
     .info =
@@ -101,15 +101,18 @@ const struct et_module_class et_conv2d_class = {
             .applies_to = "vision",
             .options =
                 (const struct et_option[]){
-                    ROW("in", in_channels, "0", "input channels; 0 = what comes in"),
-                    NEED("out", out_channels, "output channels"),
-                    ROW("kernel", kernel, "3", "filter height and width"),
+                    ROW("in", in_channels, "0", "input channels; 0 = what comes in",
+                        .also = "in_channels"),
+                    NEED("out", out_channels, "output channels",
+                         .also = "out_channels"),
+                    ROW("kernel", kernel, "3", "filter height and width",
+                        .also = "kernel_size"),
                     ROW("stride", stride, "1", "step of the filter"),
                     ROW("padding", padding, "0", "zeros around the image"),
                     ROW("dilation", dilation, "1", "spacing of the filter's taps"),
                     ROW("groups", groups, "1", "independent groups of channels"),
                     ETI_LAYER_BOOL(et_conv2d_options, "no_bias", no_bias,
-                                   "leave the bias out"),
+                                   "leave the bias out", .also = "!bias"),
                     {0},
                 },
             .options_size = sizeof(struct et_conv2d_options),
@@ -175,10 +178,10 @@ conv_transpose2d_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
     return ET_OK;
 }
 
-#define ROW(key, field, deflt, text)                                                   \
-    ETI_LAYER_INT(et_conv_transpose2d_options, key, field, deflt, text)
-#define NEED(key, field, text)                                                         \
-    ETI_LAYER_NEED(et_conv_transpose2d_options, key, field, text)
+#define ROW(key, field, deflt, ...)                                                    \
+    ETI_LAYER_INT(et_conv_transpose2d_options, key, field, deflt, __VA_ARGS__)
+#define NEED(key, field, ...)                                                          \
+    ETI_LAYER_NEED(et_conv_transpose2d_options, key, field, __VA_ARGS__)
 
 const struct et_module_class et_conv_transpose2d_class = {
     .info =
@@ -190,9 +193,12 @@ const struct et_module_class et_conv_transpose2d_class = {
             .applies_to = "vision",
             .options =
                 (const struct et_option[]){
-                    ROW("in", in_channels, "0", "input channels; 0 = what comes in"),
-                    NEED("out", out_channels, "output channels"),
-                    ROW("kernel", kernel, "2", "filter height and width"),
+                    ROW("in", in_channels, "0", "input channels; 0 = what comes in",
+                        .also = "in_channels"),
+                    NEED("out", out_channels, "output channels",
+                         .also = "out_channels"),
+                    ROW("kernel", kernel, "2", "filter height and width",
+                        .also = "kernel_size"),
                     ROW("stride", stride, "1", "enlargement"),
                     ROW("padding", padding, "0",
                         "rows and columns cut off on each side"),
@@ -200,7 +206,7 @@ const struct et_module_class et_conv_transpose2d_class = {
                         "rows and columns added at the end"),
                     ROW("groups", groups, "1", "independent groups of channels"),
                     ETI_LAYER_BOOL(et_conv_transpose2d_options, "no_bias", no_bias,
-                                   "leave the bias out"),
+                                   "leave the bias out", .also = "!bias"),
                     {0},
                 },
             .options_size = sizeof(struct et_conv_transpose2d_options),

@@ -49,11 +49,12 @@ const struct et_module_class et_linear_class = {
             .options =
                 (const struct et_option[]){
                     ETI_LAYER_INT(et_linear_options, "in", in_features, "0",
-                                  "input features; 0 = what comes in"),
+                                  "input features; 0 = what comes in",
+                                  .also = "in_features"),
                     ETI_LAYER_NEED(et_linear_options, "out", out_features,
-                                   "output features"),
+                                   "output features", .also = "out_features"),
                     ETI_LAYER_BOOL(et_linear_options, "no_bias", no_bias,
-                                   "leave the bias out"),
+                                   "leave the bias out", .also = "!bias"),
                     {0},
                 },
             .options_size = sizeof(struct et_linear_options),

@@ -67,10 +67,10 @@ avg_pool2d_forward(struct et_module *m, struct et_forward *f, struct et_tensor *
     return et_avg_pool2d(f->g, x, &((struct et_pool2d_module *)m)->attr);
 }
 
-#define ROW(key, field, deflt, text)                                                   \
-    ETI_LAYER_INT(et_pool2d_options, key, field, deflt, text)
+#define ROW(key, field, deflt, ...)                                                    \
+    ETI_LAYER_INT(et_pool2d_options, key, field, deflt, __VA_ARGS__)
 static const struct et_option pool2d_options[] = {
-    ROW("kernel", kernel, "2", "window height and width"),
+    ROW("kernel", kernel, "2", "window height and width", .also = "kernel_size"),
     ROW("stride", stride, "0", "step of the window; 0 = its size"),
     ROW("padding", padding, "0", "rows and columns around the image"),
     ROW("dilation", dilation, "1", "spacing inside the window; maximum only"),
@@ -166,7 +166,7 @@ const struct et_module_class et_adaptive_avg_pool2d_class = {
             .options =
                 (const struct et_option[]){
                     ETI_LAYER_INT(et_adaptive_avg_pool2d_options, "height", height, "1",
-                                  "rows to produce"),
+                                  "rows to produce", .also = "~output_size"),
                     ETI_LAYER_INT(et_adaptive_avg_pool2d_options, "width", width, "1",
                                   "columns to produce"),
                     {0},

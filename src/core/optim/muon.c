@@ -321,6 +321,7 @@ static const struct et_option table[] = {
         .def = "original",
         .choices = adjust_names,
         .help = "how a matrix's shape scales lr",
+        .also = "adjust_lr_fn",
     },
     ETI_OPTIM_FLOAT(struct options, adamw_lr, "adamw_lr", "3e-4", 0,
                     "learning rate of all that is no matrix of a hidden layer"),

@@ -31,10 +31,17 @@ read_tree(struct eti_editor *e, const char *text, size_t n, enum eti_origin orig
 
 /* ---- finding the place ---- */
 
+/* (A recipe may have an option by another name.) */
 static struct et_value *
 child_of(const struct eti_editor *e, struct et_value *v, const char *key)
 {
-    return e->what->is_recipe ? eti_path_child(v, key) : eti_value_get(v, key);
+    struct et_value *child =
+        e->what->is_recipe ? eti_path_child(v, key) : eti_value_get(v, key);
+    if (child || !e->what->is_recipe || v->type != ET_VALUE_MAP)
+        return child;
+    for (child = v->first; child && !eti_is_other_name(child->key, key);)
+        child = child->next;
+    return child;
 }
 
 /* May V get entries: is it a mapping, or as good as one? */

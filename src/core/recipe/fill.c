@@ -262,6 +262,8 @@ fill_node(const struct eti_fill *fill, const struct et_option *row, void *field,
     }
     eti_option_release(row, field);
     *(const struct et_value **)field = fill->is_brief ? now : v;
+    if (row->prepare)
+        row->prepare(field);
     return ET_OK;
 }
 
@@ -398,10 +400,22 @@ check_required(const struct eti_fill *fill, const struct et_option *row,
                                "key '%s' is missing", row->name);
 }
 
+/* KEY is another name that eti_rename_keys has left, and reported. */
+static bool
+was_refused(const struct eti_target *targets, int n, const char *key)
+{
+    char mark;
+    const struct et_option *row = NULL;
+    for (int i = 0; i < n && !row; i++)
+        row = eti_option_also(targets[i].table, key, &mark);
+    return row && mark != '~';
+}
+
 et_status
 eti_fill_mapping(const struct eti_fill *fill, const struct eti_target *targets, int n,
                  const struct et_value *mapping, const char *path)
 {
+    eti_rename_keys(fill, targets, n, mapping, path);
     for (const struct et_value *c = mapping->type == ET_VALUE_MAP ? mapping->first
                                                                   : NULL;
          c; c = c->next) {
@@ -413,7 +427,7 @@ eti_fill_mapping(const struct eti_fill *fill, const struct eti_target *targets, 
         if (row && row->type != ET_OPT_COUNT)
             ET_TRY(eti_fill_option(fill, row, targets[i].options, c,
                                    eti_path_join(at, path, c->key)));
-        else if (!row)
+        else if (!row && !was_refused(targets, n, c->key))
             eti_unknown_key(fill, c, path, targets[0].table,
                             n > 1 ? targets[1].table : NULL);
     }

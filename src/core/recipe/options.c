@@ -292,14 +292,15 @@ et_options_set(struct et_ctx *cx, const struct et_option *table, void *options,
     };
     struct et_value *v;
     ET_TRY(eti_value_read(cx, text, &errors, &v));
-    const struct et_option *row = eti_option_find(table, name);
+    if (v)
+        v->key = name;
+    const struct et_option *row = v ? eti_rename_key(table, v) : NULL;
     et_status status = ET_OK;
     if (v && row && nested_size(row)) {
         status = set_nested(&fill, row, options, v);
     } else if (v && row) {
         status = eti_fill_option(&fill, row, options, v, name);
     } else if (v) {
-        v->key = name;
         eti_unknown_key(&fill, v, "", table, NULL);
     }
     eti_value_free(v);

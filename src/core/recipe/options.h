@@ -39,6 +39,8 @@ ET_NODISCARD et_status eti_options_from_value(const struct eti_fill *fill,
 
 /* ---- shared by options.c, fill.c, parts.c ---- */
 
+struct eti_target;
+
 /* Memory that option fields own: it remembers its context. */
 ET_NODISCARD et_status eti_own(struct et_ctx *cx, size_t bytes, void *out);
 void eti_disown(void *block);
@@ -46,6 +48,35 @@ void eti_disown(void *block);
 void *eti_option_field(const struct et_option *row, const void *options);
 const struct et_option *eti_option_find(const struct et_option *table,
                                         const char *name);
+/* ---- also.c: other names of options ---- */
+
+/* Is NAME another name of ROW? *MARK: '!' of its opposite, '~' of something like it
+ * that it is not, else 0. */
+bool eti_option_has_name(const struct et_option *row, const char *name, char *mark);
+/* The row of TABLE that NAME is another name of, likewise; or NULL. */
+const struct et_option *eti_option_also(const struct et_option *table, const char *name,
+                                        char *mark);
+/* Is KEY another name of an option NAME of any component of the core's? */
+bool eti_is_other_name(const char *key, const char *name);
+/* What keys can be called: names of options, and other names for them. */
+enum { ETI_NAMES = 256 };
+struct eti_names {
+    const char *v[ETI_NAMES];
+    int n;
+    size_t used;
+    char text[6144];
+};
+/* Appends those of TABLE (NULL: none), as far as there is room. */
+void eti_names_add(struct eti_names *names, const struct et_option *table);
+/* Gives the keys of MAPPING that are other names of options in the N targets the names
+ * of these. Of two for one option that in the later text counts, as for one key; two in
+ * one text are reported. */
+void eti_rename_keys(const struct eti_fill *fill, const struct eti_target *targets,
+                     int n, const struct et_value *mapping, const char *path);
+/* The row of TABLE that the key of V names, which is the key then; NULL: none. */
+const struct et_option *eti_rename_key(const struct et_option *table,
+                                       struct et_value *v);
+
 void eti_option_unset(const struct et_option *row, void *field);
 void eti_option_release(const struct et_option *row, void *field);
 void eti_part_release(const struct et_option *row, struct et_part *part);

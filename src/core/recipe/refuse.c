@@ -193,19 +193,19 @@ eti_looks_secret(const char *key)
            (n > 6 && strcmp(lower + n - 6, "_token") == 0);
 }
 
-static int
-add_names(const char **names, int n, int max, const struct et_option *table)
+/* The row, of either table, that is like what is called KEY elsewhere. */
+static const struct et_option *
+find_like(const struct et_option *a, const struct et_option *b, const char *key)
 {
-    for (; table && table->name && n < max; table++)
-        names[n++] = table->name;
-    return n;
+    char mark;
+    const struct et_option *row = eti_option_also(a, key, &mark);
+    return row ? row : eti_option_also(b, key, &mark);
 }
 
 void
 eti_unknown_key(const struct eti_fill *fill, const struct et_value *v, const char *path,
                 const struct et_option *a, const struct et_option *b)
 {
-    enum { MAX = 256 };
     struct et_place at = eti_value_key_place(v);
     if (eti_looks_secret(v->key)) {
         et_diagnostics_add(fill->errors, ET_E_SECRET, &at, path, NULL,
@@ -213,17 +213,22 @@ eti_unknown_key(const struct eti_fill *fill, const struct et_value *v, const cha
                            v->key);
         return;
     }
-    const char *names[MAX];
-    int n = add_names(names, add_names(names, 0, MAX, a), MAX, b);
+    struct eti_names names = {.n = 0};
+    eti_names_add(&names, a);
+    eti_names_add(&names, b);
     const struct eti_foreign *f = eti_foreign_find(fill, path, v->key);
-    const char *near = f ? f->ours : et_nearest(v->key, names, n);
+    const struct et_option *like = find_like(a, b, v->key);
+    const char *near = f      ? f->ours
+                       : like ? like->name
+                              : et_nearest(v->key, names.v, names.n);
     /* A file's line shows where the key is; elsewhere the whole path must. */
     bool is_file = v->source->origin <= ETI_ORIGIN_RECIPE;
     char key[ETI_PATH_BYTES], meant[ETI_PATH_BYTES];
     eti_path_join(key, is_file ? "" : path, v->key);
     eti_path_join(meant, is_file ? "" : path, near ? near : "");
     if (near)
-        et_diagnostics_add(fill->errors, ET_E_UNKNOWN, &at, is_file ? path : NULL, NULL,
+        et_diagnostics_add(fill->errors, ET_E_UNKNOWN, &at, is_file ? path : NULL,
+                           like ? like->help : NULL,
                            "unknown key '%s' (did you mean '%s'?)", key, meant);
     else
         et_diagnostics_add(fill->errors, ET_E_UNKNOWN, &at, is_file ? path : NULL, NULL,

@@ -22,8 +22,9 @@ alpha(struct et_ctx *cx, const void *options, const struct et_timestamp *ts,
 }
 
 static const struct et_option table[] = {
-    ETI_OPTION_FLOAT(struct options, alpha, "1.0", "the multiplier"),
-    ETI_OPTION_TIME(struct options, t_max, "1dur", "when the schedule is complete"),
+    ETI_OPTION_FLOAT(struct options, alpha, "1.0", "the multiplier", .also = "factor"),
+    ETI_OPTION_TIME(struct options, t_max, "1dur", "when the schedule is complete",
+                    .also = "total_iters"),
     ETI_OPTION_END(struct options),
 };
 

@@ -21,8 +21,10 @@ alpha(struct et_ctx *cx, const void *options, const struct et_timestamp *ts,
 }
 
 static const struct et_option table[] = {
-    ETI_OPTION_TIME(struct options, t_max, "1dur", "when the schedule is complete"),
-    ETI_OPTION_FLOAT(struct options, alpha_f, "0.0", "multiplier at t_max"),
+    ETI_OPTION_TIME(struct options, t_max, "1dur", "when the schedule is complete",
+                    .also = "T_max"),
+    ETI_OPTION_FLOAT(struct options, alpha_f, "0.0", "multiplier at t_max",
+                     .also = "~eta_min"),
     ETI_OPTION_END(struct options),
 };
 

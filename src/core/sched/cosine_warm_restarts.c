@@ -37,10 +37,13 @@ alpha(struct et_ctx *cx, const void *options, const struct et_timestamp *ts,
 }
 
 static const struct et_option table[] = {
-    ETI_OPTION_TIME(struct options, t_0, NULL, "length of the first cycle"),
+    ETI_OPTION_TIME(struct options, t_0, NULL, "length of the first cycle",
+                    .also = "T_0"),
     ETI_OPTION_FACTOR(struct options, t_mult, "1.0",
-                      "length of each cycle over that of the one before"),
-    ETI_OPTION_FLOAT(struct options, alpha_f, "0.0", "multiplier at t_max"),
+                      "length of each cycle over that of the one before",
+                      .also = "T_mult"),
+    ETI_OPTION_FLOAT(struct options, alpha_f, "0.0", "multiplier at t_max",
+                     .also = "~eta_min"),
     ETI_OPTION_END(struct options),
 };
 

@@ -22,9 +22,12 @@ alpha(struct et_ctx *cx, const void *options, const struct et_timestamp *ts,
 }
 
 static const struct et_option table[] = {
-    ETI_OPTION_FLOAT(struct options, alpha_i, "1.0", "multiplier at the start"),
-    ETI_OPTION_FLOAT(struct options, alpha_f, "0.0", "multiplier at t_max"),
-    ETI_OPTION_TIME(struct options, t_max, "1dur", "when the schedule is complete"),
+    ETI_OPTION_FLOAT(struct options, alpha_i, "1.0", "multiplier at the start",
+                     .also = "start_factor"),
+    ETI_OPTION_FLOAT(struct options, alpha_f, "0.0", "multiplier at t_max",
+                     .also = "end_factor"),
+    ETI_OPTION_TIME(struct options, t_max, "1dur", "when the schedule is complete",
+                    .also = "total_iters"),
     ETI_OPTION_END(struct options),
 };
 

@@ -92,8 +92,9 @@ check(struct et_ctx *cx, const void *options, const struct et_run_length *length
 
 static const struct et_option table[] = {
     ETI_OPTION_TIME(struct options, t_peak, "0.3dur",
-                    "when the rate is the optimizer's"),
-    ETI_OPTION_TIME(struct options, t_max, "1dur", "when the schedule is complete"),
+                    "when the rate is the optimizer's", .also = "~pct_start"),
+    ETI_OPTION_TIME(struct options, t_max, "1dur", "when the schedule is complete",
+                    .also = "~total_steps"),
     DIVISOR(div_factor, "25.0", "the optimizer's rate over that at the start"),
     DIVISOR(final_div_factor, "1e4", "the rate at the start over that at t_max"),
     {

@@ -93,22 +93,23 @@ extern const char *const eti_step_every_choices[];
     (1u << ET_TIME_ITERATION | 1u << ET_TIME_EPOCH | 1u << ET_TIME_BATCH |             \
      1u << ET_TIME_SAMPLE | 1u << ET_TIME_TOKEN | 1u << ET_TIME_DURATION)
 
-#define ETI_OPTION_TIME(S, field, defaults, text)                                      \
+#define ETI_OPTION_TIME(S, field, defaults, text, ...)                                 \
     {                                                                                  \
         .name = #field, .type = ET_OPT_TIME, .offset = offsetof(S, field),             \
         .def = defaults, .units = ETI_SCHED_UNITS,                                     \
-        .flags = (defaults) ? 0 : ET_OPT_REQUIRED, .help = text,                       \
+        .flags = (defaults) ? 0 : ET_OPT_REQUIRED, .help = text, __VA_ARGS__           \
     }
-#define ETI_OPTION_FLOAT(S, field, defaults, text)                                     \
+#define ETI_OPTION_FLOAT(S, field, defaults, text, ...)                                \
     {                                                                                  \
         .name = #field, .type = ET_OPT_FLOAT, .offset = offsetof(S, field),            \
         .def = defaults, .flags = (defaults) ? 0 : ET_OPT_REQUIRED, .help = text,      \
+        __VA_ARGS__                                                                    \
     }
-#define ETI_OPTION_FACTOR(S, field, defaults, text)                                    \
+#define ETI_OPTION_FACTOR(S, field, defaults, text, ...)                               \
     {                                                                                  \
         .name = #field, .type = ET_OPT_FLOAT, .offset = offsetof(S, field),            \
         .def = defaults, .min = 0, .max = HUGE_VAL,                                    \
-        .flags = (defaults) ? 0 : ET_OPT_REQUIRED, .help = text,                       \
+        .flags = (defaults) ? 0 : ET_OPT_REQUIRED, .help = text, __VA_ARGS__           \
     }
 #define ETI_OPTION_MILESTONES(S)                                                       \
     {                                                                                  \

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/optim/group.h"
+#include "core/recipe/options.h"
 #include "core/trainer/loop.h"
 #include "core/trainer/part.h"
 #include "core/trainer/ranks.h"
@@ -119,15 +120,18 @@ static et_status
 find_option(struct et_ctx *cx, const struct target *to, const char *key,
             const struct et_option **out)
 {
-    for (const struct et_option *row = to->info->options; row && row->name; row++)
-        if (strcmp(row->name, to->name) == 0) {
-            *out = row;
-            return row->flags & ET_OPT_MAY_CHANGE
-                       ? ET_OK
-                       : ET_FAIL(cx, ET_EINVAL,
-                                 "%s cannot be set while a run is under way", key);
-        }
-    return ET_FAIL(cx, ET_EINVAL, "%s has no option '%s'", to->info->name, to->name);
+    char mark = '\0';
+    const struct et_option *row = eti_option_find(to->info->options, to->name);
+    if (!row)
+        row = eti_option_also(to->info->options, to->name, &mark);
+    if (!row || mark == '~')
+        return ET_FAIL(cx, ET_EINVAL, "%s has no option '%s'", to->info->name,
+                       to->name);
+    *out = row;
+    return row->flags & ET_OPT_MAY_CHANGE
+               ? ET_OK
+               : ET_FAIL(cx, ET_EINVAL, "%s cannot be set while a run is under way",
+                         key);
 }
 
 /* The table's rules, then the component's; where it breaks one nothing has changed. */
