@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A viewer of a run, written from etude-events(7) alone: pyzmq and msgpack.
 
-    viewer.py $XDG_RUNTIME_DIR/etude/brisk-otter.sock [RECORDS [pause|continue|...]]
+    viewer.py $XDG_RUNTIME_DIR/etude/brisk-otter.sock [RECORDS [OPERATION [KEY] [VALUE]]]
 
 prints the records of a run as they come, a line each, and ends after RECORDS of them or
-with the run. With an operation it first gives that command, and prints what came of it.
+with the run. With an operation it first gives that command, and prints what came of it:
+pause; stop; set optimizer.lr 0.05; algo mixup off; loglevel debug; annotate TEXT.
 The packages are python3-zmq and python3-msgpack.
 """
 import os
@@ -58,7 +59,12 @@ class Viewer:
         print(" ".join(words), flush=True)
         self.printed += not body.get("more", False)
 
-    def watch(self, most, op):
+    def command(self, op, words):
+        """What `op` takes is in the page: KEY and VALUE, VALUE alone, or nothing."""
+        names = ("key", "value") if op in ("set", "algo") else ("value",)
+        self.send("CMD", id=os.urandom(16), op=op, ttl_ms=5000, args=dict(zip(names, words)))
+
+    def watch(self, most, op, *words):
         self.send("HELLO", minor=0, stream=True, credit=CREDIT)
         silent = 0
         while self.printed < most and silent < 10:
@@ -72,7 +78,7 @@ class Viewer:
             if kind == "WELCOME":
                 self.run, self.incarnation = f[RUN], f[INCARNATION]
                 if op:
-                    self.send("CMD", id=os.urandom(16), op=op, ttl_ms=5000, args={})
+                    self.command(op, words)
             if kind[0].islower():
                 self.on_record(f)
             if kind[0].islower() or kind == "SNAP_CHUNK":
@@ -87,6 +93,6 @@ class Viewer:
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
-        sys.exit("usage: viewer.py SOCKET [RECORDS [OPERATION]]")
+        sys.exit("usage: viewer.py SOCKET [RECORDS [OPERATION [KEY] [VALUE]]]")
     records = int(sys.argv[2]) if len(sys.argv) > 2 else sys.maxsize
-    sys.exit(Viewer(sys.argv[1]).watch(records, sys.argv[3] if len(sys.argv) > 3 else None))
+    sys.exit(Viewer(sys.argv[1]).watch(records, *(sys.argv[3:] or [None])))

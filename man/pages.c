@@ -280,6 +280,7 @@ main(int argc, char **argv)
             .name = "etude-events",
             .section = 7,
             .summary = "what a run says to those who watch it",
+            .body = table_operations,
         },
     };
     if (argc != 3) {

@@ -18,6 +18,8 @@ void table_settings(FILE *out);
 void table_recipe(FILE *out);
 /* Sections of keys, and of the roles that a theme colours. */
 void table_keys(FILE *out);
+/* Sections of what CMD can ask of a run, the options it sets, and why it is refused. */
+void table_operations(FILE *out);
 /* A section for each kind of component. */
 void table_components(FILE *out);
 

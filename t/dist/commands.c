@@ -60,6 +60,10 @@ do_it(struct etd_client *c, enum etd_op op, const char *key, const char *value)
         etd_client_command(c, op, key, value, -1, ETD_TTL_MS, wanted) != ET_OK ||
         !house_drive(&h, both, n, is_answered))
         return "no answer";
+    /* (The manual page lists numbers from that table.) */
+    if (answer.kind == ETD_REJECTED && !etd_op_rejects(op, answer.code))
+        ok(false, "etude-events(7) has the number %d for %s", answer.code,
+           etd_op_name(op));
     return etd_kind_name(answer.kind);
 }
 

@@ -118,6 +118,53 @@ test_viewer(const char *what, const char *program, const char *script)
     is_str(find_line(wanted), wanted, "with their numbers");
 }
 
+/* What SCRIPT prints of the answer to OP KEY VALUE. */
+static const char *
+ask(const char *python, const char *script, const char *op, const char *key,
+    const char *value, const char *answer)
+{
+    char command[4096 + 4096];
+    size_t n = 1;
+    snprintf(command, sizeof command, "%s '%s' '%s' 1 %s %s '%s'", python, script,
+             h.socket, op, key, value);
+    FILE *out = popen(command, "r");
+    if (!out)
+        bail("no %s", python);
+    said[0] = '\n';
+    for (double end = eti_monotonic(h.cx) + PATIENCE; eti_monotonic(h.cx) < end;) {
+        struct pollfd p = {.fd = fileno(out), .events = POLLIN};
+        house_supervise(&h);
+        if (poll(&p, 1, 10) == 0)
+            continue;
+        ssize_t got = read(p.fd, said + n, sizeof said - 1 - n);
+        if (got <= 0)
+            break;
+        n += (size_t)got;
+        said[n] = '\0';
+        if (strstr(said, "\nREJECTED")) /* it makes no record to end with */
+            house_tell(&h, 1);
+    }
+    pclose(out);
+    return find_line(answer);
+}
+
+/* The viewer gives commands with arguments as the page lists them. */
+static void
+test_arguments(const char *python, const char *script)
+{
+    settle();
+    ok(strstr(ask(python, script, "set", "optimizer.lr", "0.05", "APPLIED"), "step="),
+       "a viewer sets an option: %s", find_line("APPLIED"));
+    settle();
+    is_str(ask(python, script, "set", "optimizer.lr", "bad", "REJECTED"),
+           "REJECTED code=5008 text=optimizer.lr bad outside (0, 10]",
+           "one that cannot be is rejected with the number that the page has");
+    settle();
+    is_str(ask(python, script, "annotate", "", "", "REJECTED"),
+           "REJECTED code=5008 text=no value",
+           "an operation without its argument likewise");
+}
+
 int
 main(void)
 {
@@ -140,10 +187,11 @@ main(void)
             python = pythons[i];
     }
     snprintf(script, sizeof script, "%s/examples/viewer.py", source ? source : ".");
-    if (python)
+    if (python) {
         test_viewer("examples/viewer.py", python, script);
-    else
-        skip(8, "python3 has no zmq and msgpack (python3-zmq, python3-msgpack)");
+        test_arguments(python, script);
+    } else
+        skip(11, "python3 has no zmq and msgpack (python3-zmq, python3-msgpack)");
     house_end(&h);
     return done();
 }

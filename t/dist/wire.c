@@ -688,6 +688,105 @@ test_words(const struct etd_command *c)
     is_int((int64_t)etd_op_room(ETD_OP_SET), 160, "a value has 159 bytes");
 }
 
+/* What the viewers of other languages send for a number: all have no integers. */
+static void
+test_numbers_of_commands(void)
+{
+    enum form { WHOLE, DOUBLE, TEXT };
+    static const struct {
+        enum form form;
+        double value;
+        const char *why, *what;
+    } row[] = {
+        {WHOLE, 12, NULL, "an integer"},
+        {DOUBLE, 12, NULL, "a double without a fraction"},
+        {DOUBLE, 12.5, "is no whole number", "a double with one"},
+        {DOUBLE, NAN, "is no whole number", "what is no number"},
+        {DOUBLE, 0x1p60, "is no whole number", "a double that has lost its last bits"},
+        {TEXT, 12, "is no whole number", "a text of digits"},
+    };
+    static const char *const keys[] = {"ttl_ms", "if_rev"};
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_command got;
+    for (size_t i = 0; i < 2 * (sizeof row / sizeof *row); i++) {
+        const char *key = keys[i % 2];
+        char want[64] = "fine";
+        struct etd_out o;
+        struct etd_head h = head;
+        h.kind = ETD_CMD;
+        etd_begin(&o, space, sizeof space, &h, 5 + (int)(i % 2));
+        etd_put_bin(&o, "id", "fedcba987654321", ETD_CMD_ID);
+        etd_put_text(&o, "op", "stop");
+        etd_put_map(&o, "args", 0);
+        if (i % 2)
+            etd_put_int(&o, "ttl_ms", 1000);
+        if (row[i / 2].form == WHOLE)
+            etd_put_int(&o, key, (int64_t)row[i / 2].value);
+        else if (row[i / 2].form == DOUBLE)
+            etd_put_double(&o, key, row[i / 2].value);
+        else
+            etd_put_text(&o, key, "12");
+        etd_put_text(&o, "who", "uid:7");
+        if (row[i / 2].why)
+            snprintf(want, sizeof want, "%s %s", key, row[i / 2].why);
+        const char *why = etd_read(space, etd_end(&o), &f, &fault) == ET_OK
+                              ? etd_command_read(&f, &got)
+                              : "unread";
+        is_str(why ? why : "fine", want, "%s as %s", key, row[i / 2].what);
+        ok(row[i / 2].why || (i % 2 ? got.if_rev : got.ttl_ms) == 12, "it is that one");
+    }
+}
+
+/* A revision below 0 is not taken for none. */
+static void
+test_negative_revision(void)
+{
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_command got;
+    struct etd_out o;
+    struct etd_head h = head;
+    h.kind = ETD_CMD;
+    etd_begin(&o, space, sizeof space, &h, 5);
+    etd_put_bin(&o, "id", "fedcba987654321", ETD_CMD_ID);
+    etd_put_text(&o, "op", "stop");
+    etd_put_int(&o, "ttl_ms", 1000);
+    etd_put_map(&o, "args", 0);
+    etd_put_int(&o, "if_rev", -1);
+    const char *why = etd_read(space, etd_end(&o), &f, &fault) == ET_OK
+                          ? etd_command_read(&f, &got)
+                          : "unread";
+    is_str(why ? why : "fine", "if_rev below 0", "a revision below 0 is refused");
+}
+
+/* A number where a text is asked is not taken as something else. */
+static void
+test_texts_of_commands(void)
+{
+    static const char *const keys[] = {"key", "value"};
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_command got;
+    for (int i = 0; i < 2; i++) {
+        struct etd_out o;
+        struct etd_head h = head;
+        h.kind = ETD_CMD;
+        etd_begin(&o, space, sizeof space, &h, 4);
+        etd_put_bin(&o, "id", "fedcba987654321", ETD_CMD_ID);
+        etd_put_text(&o, "op", "set");
+        etd_put_int(&o, "ttl_ms", 1000);
+        etd_put_map(&o, "args", 2);
+        etd_put_text(&o, keys[!i], "x");
+        etd_put_double(&o, keys[i], 0.05);
+        const char *why = etd_read(space, etd_end(&o), &f, &fault) == ET_OK
+                              ? etd_command_read(&f, &got)
+                              : "unread";
+        is_str(why, "key and value are texts: \"0.05\", not 0.05",
+               "a number as %s is refused, and how it is written is said", keys[i]);
+    }
+}
+
 static void
 test_commands(void)
 {
@@ -748,7 +847,7 @@ test_commands(void)
     etd_put_text(&o, "op", "stop");
     etd_put_map(&o, "args", 0);
     ok(etd_read(space, etd_end(&o), &f, &fault) == ET_OK &&
-           strcmp(etd_command_read(&f, &got), "ttl_ms outside [1, 60000]") == 0,
+           strcmp(etd_command_read(&f, &got), "no ttl_ms") == 0,
        "one that does not say how long it holds is refused");
     test_words(&c);
     for (int op = 0; op < ETD_OP_COUNT; op++)
@@ -804,6 +903,9 @@ main(void)
     test_late_span();
     test_join_limit();
     test_commands();
+    test_numbers_of_commands();
+    test_negative_revision();
+    test_texts_of_commands();
     test_answers();
     et_ctx_free(&cx);
     return done();

@@ -95,4 +95,29 @@ my ($exits) = slurp('src/cli/cli.h') =~ /^enum cli_exit \{(.*?)^\};/ms;
 my ($section) = $page{'etude.1'} =~ /^\.Sh EXIT STATUS\n(.*?)^\.Sh/ms;
 none('every exit status is in etude(1)',
      grep { $_ != 128 && $section !~ /^\.It (.*\b)?$_\b/m } $exits =~ /= (\d+)/g);
+# etude-events(7) has every operation and every number that a command is rejected with.
+{
+    my ($operations) = $page{'etude-events.7'} =~ /^\.Sh OPERATIONS$(.*?)^\.Sh REJECTIONS$/ms;
+    my ($rejections) = $page{'etude-events.7'} =~ /^\.Sh REJECTIONS$(.*?)^\.Sh /ms;
+    my %number = slurp('src/dist/wire/errors.h') =~ /X\((\d+), (\w+),/g;
+    my %code = reverse %number;
+    my ($map) = slurp('src/dist/wire/wire.h') =~ /#define ETD_OP_MAP\(X\)(.*?)\n\n/s;
+    my @ops = $map =~ /X\(\w+, "(\w+)"/g;
+    cmp_ok(scalar @ops, '>', 8, 'there are operations');
+    none('each operation is in etude-events(7)', grep { $operations !~ /^\.It Cm $_$/m } @ops);
+    my %used;
+    for my $path (qw(src/dist/hub/control.c src/dist/run/supervisor_control.c
+                     src/dist/worker/session.c)) {
+        # (START is not a command of a run: session_host.c.)
+        my $text = slurp($path);
+        $used{$1} = 1 while $text =~ /\b(?:reject|etd_session_answer)\([^;]*?ETD_E_(\w+)/g;
+        $used{$1} = 1 while $text =~ /\*code = ETD_E_(\w+)/g;
+        $used{$1} = 1 while $text =~ /\? ETD_E_(\w+)/g;
+        $used{$1} = 1 while $text =~ /: ETD_E_(\w+)/g;
+    }
+    cmp_ok(scalar keys %used, '>', 6, 'commands are rejected for several reasons');
+    none('each number that rejects a command is in etude-events(7)',
+         grep { $rejections !~ /^\.It $code{$_}$/m } sort keys %used);
+}
+
 done_testing();

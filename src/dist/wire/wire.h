@@ -223,24 +223,32 @@ ET_NODISCARD et_status etd_join_add(struct etd_join *j, const struct etd_frame *
 /* The operations (RELIABILITY.md 6.1): what KEY and VALUE are of each; one in brackets
  * may be left out. */
 #define ETD_OP_MAP(X)                                                                  \
-    X(PAUSE, "pause", NULL, NULL)                                                      \
-    X(CONTINUE, "continue", NULL, NULL)                                                \
-    X(STOP, "stop", NULL, NULL)                                                        \
-    X(KILL, "kill", NULL, "[rank]")                                                    \
-    X(CHECKPOINT, "checkpoint", NULL, "[tag]")                                         \
-    X(SET, "set", "option", "value")                                                   \
-    X(ALGO, "algo", "algorithm", "on or off")                                          \
-    X(LOGLEVEL, "loglevel", NULL, "level")                                             \
-    X(TAKE, "take", NULL, NULL)                                                        \
-    X(ANNOTATE, "annotate", NULL, "text")
+    X(PAUSE, "pause", NULL, NULL, "holds the run before its next batch")               \
+    X(CONTINUE, "continue", NULL, NULL, "ends that")                                   \
+    X(STOP, "stop", NULL, NULL, "saves, and ends the run behind the batch under way")  \
+    X(KILL, "kill", NULL, "[rank]", "ends the run, or that rank of it, at once")       \
+    X(CHECKPOINT, "checkpoint", NULL, "[tag]", "saves, and goes on")                   \
+    X(SET, "set", "option", "value", "changes an option that may change")              \
+    X(ALGO, "algo", "algorithm", "on or off",                                          \
+      "switches an algorithm; behind on, options of one that the run has not")         \
+    X(LOGLEVEL, "loglevel", NULL, "level", "shows lines of the log from that level on") \
+    X(TAKE, "take", NULL, NULL, "keeps the run for its operator for 30 seconds")       \
+    X(ANNOTATE, "annotate", NULL, "text", "adds a record of the kind annotation")
 
 enum etd_op {
-#define ETD_OP_ENUM(code, text, key, value) ETD_OP_##code,
+#define ETD_OP_ENUM(code, text, key, value, help) ETD_OP_##code,
     ETD_OP_MAP(ETD_OP_ENUM)
 #undef ETD_OP_ENUM
         ETD_OP_COUNT
 };
 const char *etd_op_name(enum etd_op op);
+/* Of etude-events(7): what it takes as key and as value (NULL: none; in brackets: or
+ * none), and what it does. */
+void etd_op_words(enum etd_op op, const char **key, const char **value,
+                  const char **help);
+/* May REJECTED have the number CODE (errors.h) for a command OP? For ETD_OP_COUNT: for
+ * one that cannot be read. */
+bool etd_op_rejects(enum etd_op op, int code);
 /* Bytes of its value, zero included. */
 size_t etd_op_room(enum etd_op op);
 /* ETD_OP_COUNT: no command has that name. */
