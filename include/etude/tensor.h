@@ -63,7 +63,7 @@ void et_device_set_limit(struct et_device *dev, size_t bytes);
 /* A block of device memory that several tensors may share. */
 struct et_storage {
     struct et_device *dev;    /* borrowed; must outlive the storage */
-    void *data;               /* device memory, 64-byte aligned */
+    void *data;               /* device memory; 64-byte aligned unless it was wrapped */
     size_t bytes;             /* of DATA */
     int refs;                 /* holders; the last one to go frees it */
     struct et_shadow *shadow; /* internal; NULL: none */
@@ -71,6 +71,15 @@ struct et_storage {
 /* Zeroed, with one reference, which is the caller's. ENOMEM. */
 ET_NODISCARD et_status et_storage_new(struct et_ctx *cx, struct et_device *dev,
                                       size_t bytes, struct et_storage **out);
+/* One of BYTES at DATA, which are not copied: RELEASE(OWNER) is called when the last
+ * holder is gone, on its thread; until then DATA is there, and aligned for its elements.
+ * What is in it changes with what is computed into tensors there, and is to change
+ * between evaluations only. ENOTSUP: DEV does not compute in the host's memory; ENOMEM.
+ * After a failure RELEASE is not called. */
+ET_NODISCARD et_status et_storage_wrap(struct et_ctx *cx, struct et_device *dev,
+                                       void *data, size_t bytes,
+                                       void (*release)(void *owner), void *owner,
+                                       struct et_storage **out);
 struct et_storage *et_storage_ref(struct et_storage *s); /* one holder more; S */
 void et_storage_unref(struct et_storage *s);             /* NULL does nothing */
 

@@ -575,6 +575,51 @@ test_weights(struct et_comm *comm)
     et_tensor_free(&weight);
 }
 
+static void
+count_release(void *owner)
+{
+    ++*(int *)owner;
+}
+
+/* A leaf in memory of the caller's, at an address that no allocator would give. */
+static void
+test_wrapped(void)
+{
+    float memory[7] = {9, 1, 2, 3, 9, 9, 9};
+    const int64_t shape[] = {3};
+    int released = 0;
+    struct et_device_memory before, with;
+    struct et_storage *storage;
+    struct et_tensor *t;
+    struct et_desc d;
+    et_device_get_memory(dev, &before);
+    need(et_storage_wrap(cx, dev, memory + 1, 3 * sizeof(float), count_release,
+                         &released, &storage));
+    et_device_get_memory(dev, &with);
+    ok(with.current_bytes == before.current_bytes,
+       "memory of the caller's is none of the device's");
+    et_desc_init(&d, ET_F32, 1, shape, ET_ROW_MAJOR);
+    need(et_tensor_view(cx, storage, 0, &d, NULL, &t));
+    et_storage_unref(storage);
+    ok(et_tensor_data(t) == memory + 1, "a leaf lies in it, and is no copy");
+    struct et_graph *g = new_graph();
+    struct et_tensor *sum = et_add(g, t, t);
+    et_assign(g, t, sum);
+    need(et_eval(g, &sum, 1));
+    is_near_array(memory, (const float[]){9, 2, 4, 6, 9, 9, 9}, 7, 0,
+                  "what is computed into the leaf is there, and nothing beside it");
+    et_graph_free(&g);
+    is_int(released, 0, "it is kept while there is a leaf");
+    et_tensor_free(&t);
+    is_int(released, 1, "and given back once with the last");
+    ok(et_storage_wrap(cx, dev, NULL, 4, count_release, &released, &storage) ==
+               ET_EINVAL &&
+           !storage,
+       "no memory is refused");
+    et_error_clear(cx);
+    is_int(released, 1, "and nothing is given back then");
+}
+
 int
 main(void)
 {
@@ -598,6 +643,7 @@ main(void)
     test_spans();
     test_collectives(comm);
     test_weights(comm);
+    test_wrapped();
     et_comm_close(&comm);
     et_device_close(&dev);
     et_alloc_get_stats(cx, &stats);

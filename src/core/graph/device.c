@@ -225,13 +225,44 @@ alloc_storage(struct et_ctx *cx, struct et_device *dev, size_t bytes, void **out
     return eti_device_alloc(cx, dev, bytes, out);
 }
 
+/* What a storage is here: memory of the device's, or another's. */
+struct storage {
+    struct et_storage is;
+    void (*release)(void *owner); /* NULL: the device's */
+    void *owner;
+};
+
+et_status
+et_storage_wrap(struct et_ctx *cx, struct et_device *dev, void *data, size_t bytes,
+                void (*release)(void *owner), void *owner, struct et_storage **out)
+{
+    struct et_device_info info;
+    void *block;
+    *out = NULL;
+    et_device_get_info(dev, &info);
+    if (!info.host_memory)
+        return ET_FAIL(cx, ET_ENOTSUP, "%s does not compute in the host's memory",
+                       et_device_name(dev));
+    if (!data || !release)
+        return ET_FAIL(cx, ET_EINVAL, "no %s", data ? "release" : "memory");
+    ET_TRY(et_alloc(cx, sizeof(struct storage), &block));
+    struct storage *s = block;
+    *s = (struct storage){
+        .is = {.dev = dev, .data = data, .bytes = bytes, .refs = 1},
+        .release = release,
+        .owner = owner,
+    };
+    *out = &s->is;
+    return ET_OK;
+}
+
 et_status
 et_storage_new(struct et_ctx *cx, struct et_device *dev, size_t bytes,
                struct et_storage **out)
 {
     *out = NULL;
     void *block, *data;
-    ET_TRY(et_alloc(cx, sizeof **out, &block));
+    ET_TRY(et_alloc(cx, sizeof(struct storage), &block));
     et_status status = alloc_storage(cx, dev, bytes, &data);
     if (status != ET_OK) {
         et_free(cx, block);
@@ -261,7 +292,11 @@ et_storage_unref(struct et_storage *s)
     if (!s || --s->refs > 0)
         return;
     struct et_device *dev = s->dev;
+    const struct storage *own = (const struct storage *)s;
     eti_shadow_free(s);
-    eti_device_free(dev, s->data, s->bytes);
+    if (own->release)
+        own->release(own->owner);
+    else
+        eti_device_free(dev, s->data, s->bytes);
     et_free(dev->cx, s);
 }
