@@ -16,6 +16,7 @@
  *     functional.h: algorithms as functions
  *  8. recipe.h diagnostic.h    all of it from one file, and what is wrong there
  *  9. run.h                    what a run leaves behind
+ *     session.h                what the program does with a recipe, in a program
  *
  * doc/engine and doc/trainer hold the tour, with the files behind each step; they and
  * the examples are installed in share/doc/etude. */
@@ -55,5 +56,6 @@
 #include "etude/recipe.h"
 #include "etude/plugin.h"
 #include "etude/run.h"
+#include "etude/session.h"
 
 #endif

@@ -15,17 +15,11 @@
 
 /* ---- results ---- */
 
-/* How a run may end: et_outcome, state of GLOSSARY.md, exit code. */
-static const struct {
-    const char *state;
-    int exit;
-} ends[] = {
-    [ET_OUTCOME_FINISHED] = {"finished", CLI_OK},
-    [ET_OUTCOME_TARGET_REACHED] = {"reached-target", CLI_OK},
-    [ET_OUTCOME_TARGET_MISSED] = {"finished", CLI_MISSED},
-    [ET_OUTCOME_STOPPED] = {"preempted", CLI_PREEMPTED},
-    [ET_OUTCOME_UNSAVED] = {"failed", CLI_CANNOT_WRITE},
-    [ET_OUTCOME_DIVERGED] = {"diverged", CLI_DIVERGED},
+/* The exit code of a run that ended so. */
+static const int exits[] = {
+    [ET_OUTCOME_FINISHED] = CLI_OK,          [ET_OUTCOME_TARGET_REACHED] = CLI_OK,
+    [ET_OUTCOME_TARGET_MISSED] = CLI_MISSED, [ET_OUTCOME_STOPPED] = CLI_PREEMPTED,
+    [ET_OUTCOME_UNSAVED] = CLI_CANNOT_WRITE, [ET_OUTCOME_DIVERGED] = CLI_DIVERGED,
 };
 
 static const char *
@@ -151,11 +145,11 @@ conclude(struct cli *c, struct et_trainer *t, const char *target)
 {
     enum et_outcome outcome = et_trainer_outcome(t);
     if (!c->run) /* rank 0 says it */
-        return ends[outcome].exit;
+        return exits[outcome];
     bool asked = outcome == ET_OUTCOME_STOPPED && was_asked(et_trainer_state(t));
     const struct cli_end end = {
-        .state = asked ? "stopped" : ends[outcome].state,
-        .exit = ends[outcome].exit,
+        .state = asked ? "stopped" : eti_outcome_state(outcome),
+        .exit = exits[outcome],
         .s = et_trainer_state(t),
     };
     cli_run_notice(c, &end);

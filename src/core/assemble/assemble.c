@@ -474,6 +474,20 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
     return ET_OK;
 }
 
+const char *
+eti_outcome_state(enum et_outcome outcome)
+{
+    static const char *const states[] = {
+        [ET_OUTCOME_FINISHED] = "finished",
+        [ET_OUTCOME_TARGET_REACHED] = "reached-target",
+        [ET_OUTCOME_TARGET_MISSED] = "finished",
+        [ET_OUTCOME_STOPPED] = "preempted",
+        [ET_OUTCOME_UNSAVED] = "failed",
+        [ET_OUTCOME_DIVERGED] = "diverged",
+    };
+    return states[outcome];
+}
+
 void
 eti_assembly_release(struct eti_assembly *a)
 {

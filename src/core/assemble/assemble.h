@@ -86,6 +86,9 @@ ET_NODISCARD et_status eti_assemble_algorithms(struct eti_assembly *a,
 /* Call after the trainer is gone. */
 void eti_assembly_release(struct eti_assembly *a);
 
+/* The state of a run that ended so: "finished", "diverged". */
+const char *eti_outcome_state(enum et_outcome outcome);
+
 /* rehearse.c: begins a run of RECIPE and builds one step of it with blank data, so that
  * layers, shapes and dtypes are looked at as `train` would. RECIPE is good for no run
  * afterwards. EINVAL, ESHAPE, EDTYPE: what the run would end with. *TRIED: false where

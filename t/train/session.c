@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* session.c: a program trains, evaluates and asks recipes and runs (etude/session.h). */
+#include "config.h"
+
+#include "etude/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "etude/run.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+static struct et_ctx *cx;
+static char recipe[700], folder[700];
+
+static const char text[] =
+    "model: {name: mlp, hidden: 8, num_classes: 10, in_channels: 1}\n"
+    "train_data: {name: synthetic_images, type: separable, channels: 1, resolution: "
+    "4,\n"
+    "  num_samples: 64, num_unique: 64, batch_size: 16}\n"
+    "eval_data: {name: synthetic_images, type: separable, channels: 1, resolution: 4,\n"
+    "  num_samples: 32, num_unique: 32, batch_size: 16}\n"
+    "optimizer: {name: sgd, lr: 0.1}\n"
+    "seed: 3\n"
+    "max_duration: 2ep\n";
+
+/* ---- what is seen at events ---- */
+
+struct seen {
+    int batches, others, stop_at;
+    double loss, epoch, lr, accuracy;
+    et_status answer;
+    struct et_session *session;
+};
+
+static et_status
+look(void *data, enum et_event event, const struct et_state *s)
+{
+    struct seen *seen = data;
+    seen->others += event != ET_EVENT_BATCH_END;
+    if (event != ET_EVENT_BATCH_END)
+        return ET_OK;
+    if (++seen->batches == seen->stop_at && seen->session)
+        et_session_stop(seen->session);
+    if (!et_state_number(s, "loss", &seen->loss) ||
+        !et_state_number(s, "batch_in_epoch", &seen->epoch) ||
+        !et_state_number(s, "lr", &seen->lr))
+        return ET_EINTERNAL;
+    return seen->batches == seen->stop_at ? seen->answer : ET_OK;
+}
+
+static struct et_session *
+open_session(const char *path, struct seen *seen, struct et_session_options o)
+{
+    struct et_session *s;
+    o.device = "ref";
+    if (seen) {
+        o.fn = look;
+        o.data = seen;
+        o.events = ET_ON(BATCH_END);
+    }
+    need(cx, et_session_open(cx, path, &o, NULL, &s));
+    return s;
+}
+
+/* The state of the run in FOLDER, as run.json has it. */
+static const char *
+state_of(const char *directory)
+{
+    static char path[1024], json[8192], state[64];
+    snprintf(path, sizeof path, "%s/run.json", directory);
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(json, 1, sizeof json - 1, f) : 0;
+    if (f)
+        fclose(f);
+    json[n] = '\0';
+    const char *at = strstr(json, "\"state\":");
+    if (!at || sscanf(at, "\"state\": \"%63[^\"]", state) != 1)
+        snprintf(state, sizeof state, "none");
+    return state;
+}
+
+/* ---- tests ---- */
+
+static void
+test_fit(void)
+{
+    struct seen seen = {0};
+    struct et_session *s =
+        open_session(recipe, &seen, (struct et_session_options){.directory = folder});
+    double value = 0;
+    ok(!et_session_outcome(s) && !et_session_directory(s),
+       "before it trains a session has no run");
+    ok(et_session_fit(s) == ET_OK, "a recipe is trained: %s",
+       et_error_get(cx)->message);
+    is_str(et_session_outcome(s), "finished", "to its end");
+    is_int(seen.batches, 8, "a function of the program is called after each batch");
+    is_int(seen.others, 0, "and at no other event");
+    ok(seen.loss > 0 && seen.epoch == 4 && seen.lr == 0.1,
+       "it reads numbers of the state: %g, %g, %g", seen.loss, seen.epoch, seen.lr);
+    ok(et_state_number(et_session_state(s), "metrics/eval/Accuracy", &value) &&
+           value > 0,
+       "so does the program, of the last evaluation");
+    ok(!et_state_number(et_session_state(s), "accuracy", &value),
+       "what has no number is said");
+    is_str(et_session_directory(s), folder, "the run has its directory");
+    is_str(state_of(folder), "finished", "which says how it ended");
+    ok(et_session_eval(s) == ET_OK, "the model is evaluated once more");
+    is_str(state_of(folder), "finished", "which the run's directory has no part in");
+    ok(et_session_fit(s) == ET_EINVAL, "a session trains once");
+    (void)take_error(cx);
+    et_session_close(&s);
+}
+
+/* Outputs of the model of S for the same numbers. */
+static void
+predict(struct et_session *s, float out[2][10])
+{
+    static const int64_t shape[] = {2, 1, 4, 4};
+    float pixel[32];
+    struct et_tensor *x, *y;
+    for (int i = 0; i < 32; i++)
+        pixel[i] = (float)(i % 7) - 3;
+    need(cx, et_tensor_new(cx, et_session_device(s), ET_F32, 4, shape, ET_ROW_MAJOR,
+                           NULL, &x));
+    need(cx, et_tensor_write(cx, x, pixel, sizeof pixel));
+    need(cx, et_session_predict(s, x, &y));
+    need(cx, et_tensor_read(cx, y, out, 20 * sizeof(float)));
+    et_tensor_free(&x);
+    et_tensor_free(&y);
+}
+
+static void
+test_runs(void)
+{
+    float trained[2][10], again[2][10], fresh[2][10];
+    struct et_session *s = open_session(folder, NULL, (struct et_session_options){0});
+    predict(s, trained);
+    double value = 0;
+    ok(et_session_eval(s) == ET_OK &&
+           et_state_number(et_session_state(s), "metrics/eval/Accuracy", &value),
+       "the model of a run is evaluated");
+    et_session_close(&s);
+    s = open_session(folder, NULL,
+                     (struct et_session_options){.no_train = true, .no_eval = true});
+    predict(s, again);
+    ok(memcmp(trained, again, sizeof trained) == 0,
+       "it predicts the same where none of its data are opened");
+    ok(et_session_eval(s) != ET_OK, "and cannot be evaluated then");
+    (void)take_error(cx);
+    et_session_close(&s);
+    s = open_session(recipe, NULL, (struct et_session_options){.no_train = true});
+    predict(s, fresh);
+    ok(memcmp(trained, fresh, sizeof trained) != 0,
+       "that of its recipe, which has not been trained, predicts something else");
+    ok(et_session_fit(s) == ET_EINVAL, "a session without train_data does not train");
+    (void)take_error(cx);
+    et_session_close(&s);
+}
+
+static void
+test_ends(void)
+{
+    struct seen seen = {.stop_at = 3};
+    struct et_session *s =
+        open_session(recipe, &seen, (struct et_session_options){.no_directory = true});
+    seen.session = s;
+    ok(et_session_fit(s) == ET_OK, "a run that is asked to stop does");
+    is_int(seen.batches, 3, "after the batch under way");
+    ok(!et_session_directory(s), "without a directory it leaves nothing");
+    et_session_close(&s);
+
+    seen = (struct seen){.stop_at = 2, .answer = ET_ECANCELED};
+    char other[800];
+    snprintf(other, sizeof other, "%s-failed", folder);
+    s = open_session(recipe, &seen, (struct et_session_options){.directory = other});
+    ok(et_session_fit(s) == ET_ECANCELED, "a function that fails ends the run");
+    is_str(take_error(cx), "the session's function failed at batch_end",
+           "which is said where it has not said why");
+    is_str(state_of(other), "failed", "and the run's directory knows");
+    et_session_close(&s);
+}
+
+static void
+test_faults(void)
+{
+    struct et_diagnostics errors = {0};
+    struct et_session *s;
+    const struct et_override wrong[] = {{ET_OVERRIDE_SET, "optimizer.lrr=1"},
+                                        {ET_OVERRIDE_SET, "seeed=1"}};
+    ok(et_session_open(
+           cx, recipe,
+           &(struct et_session_options){.overrides = wrong, .n_overrides = 2}, &errors,
+           &s) == ET_EINVAL &&
+           !s,
+       "a recipe with faults is refused");
+    is_int(errors.total, 2, "all of them are told");
+    (void)take_error(cx);
+    ok(et_session_open(cx, "/no/such/recipe.yaml", NULL, NULL, &s) == ET_ENOENT && !s,
+       "a recipe that is not there as well");
+    (void)take_error(cx);
+}
+
+static void
+test_layout(void)
+{
+    size_t offset = 0, size = 0;
+    ok(et_layout_field("et_desc", "shape", &offset, &size) &&
+           offset == offsetof(struct et_desc, shape) &&
+           size == sizeof(int64_t) * ET_MAX_DIMS,
+       "a program in another language can ask where a field is");
+    ok(!et_layout_field("et_desc", "no_field", &offset, &size),
+       "and is told that there is none of a name");
+}
+
+int
+main(void)
+{
+    cx = need_ctx();
+    snprintf(recipe, sizeof recipe, "%s",
+             write_file("session.yaml", text, strlen(text), false));
+    snprintf(folder, sizeof folder, "%s/run", scratch_folder());
+    test_fit();
+    test_runs();
+    test_ends();
+    test_faults();
+    test_layout();
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left allocated");
+    et_ctx_free(&cx);
+    return done();
+}
