@@ -18,8 +18,10 @@
  * names it ("plugins: [hello]") and then its components. One that is not allowed, that
  * others than its owner could write, or whose bytes are not those that were allowed, is
  * never mapped; of one that is, the version and the sizes below are read from the file
- * before its first instruction runs. A plugin that runs has the rights of the program:
- * trust it as you would trust Etude.
+ * before its first instruction runs. While you work on one, "develop: true" in the
+ * place of the digest allows whatever its bytes are; runs that a worker starts refuse
+ * it. A plugin that runs has the rights of the program: trust it as you would trust
+ * Etude.
  *
  * In C++ the macro cannot be used (it names fields); such a plugin fills in the
  * struct. */
@@ -113,6 +115,8 @@ struct et_plugin_entry {
     const char *name;   /* by which recipes call it */
     const char *path;   /* absolute */
     const char *sha256; /* of its bytes: 64 digits, lower case */
+    bool develop; /* whatever its bytes are: SHA256 is not read, and a warning says
+                           which they were */
 };
 
 struct et_plugins;

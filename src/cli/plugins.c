@@ -59,6 +59,27 @@ find_loaded(struct cli *c, const char *const *names, int n)
     return NULL;
 }
 
+/* A worker's runs are asked for by others: none of them shows who changed a library. */
+static bool
+refuse_developed(const struct cli *c, const char *const *names,
+                 const struct et_place *places, int n, struct et_diagnostics *errors)
+{
+    int before = errors->total;
+    if (!getenv("ETUDE_SERVED"))
+        return false;
+    for (int i = 0; i < n; i++)
+        for (int k = 0; c->config && k < c->config->n_plugins; k++)
+            if (c->config->plugin[k].develop &&
+                strcmp(c->config->plugin[k].name, names[i]) == 0)
+                et_diagnostics_add(errors, ET_E_PLUGIN_DENIED,
+                                   places ? &places[i] : NULL, "plugins",
+                                   "give it its sha256 in config.yaml",
+                                   "%s: a worker loads no plugin that is under "
+                                   "development",
+                                   c->config->plugin[k].path);
+    return errors->total > before;
+}
+
 static et_status
 load(struct cli *c, const char *const *names, const struct et_place *places, int n,
      struct et_diagnostics *errors)
@@ -70,6 +91,8 @@ load(struct cli *c, const char *const *names, const struct et_place *places, int
         c->registry = et_plugins_registry(node->set);
         return ET_OK;
     }
+    if (refuse_developed(c, names, places, n, errors))
+        return ET_FAIL(c->cx, ET_EINVAL, "%s", errors->v[0].message);
     node = new_node(names, n);
     struct et_plugin_entry *allowed = calloc((size_t)n_allowed + 1, sizeof *allowed);
     et_status status = node && allowed ? ET_OK : ET_ENOMEM;
@@ -78,6 +101,7 @@ load(struct cli *c, const char *const *names, const struct et_place *places, int
             .name = config->plugin[i].name,
             .path = config->plugin[i].path,
             .sha256 = config->plugin[i].sha256,
+            .develop = config->plugin[i].develop,
         };
     cli_guard_begin(c);
     cli_guard_loading(names, n); /* libraries may run code as they are loaded */

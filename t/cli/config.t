@@ -168,7 +168,11 @@ exits 64 "its path begins at the root: exit 64"
 run config set plugins.hello.sha256 "'12'"
 exits 64 "its digest has 64 digits: exit 64"
 run config set plugins.other "{path: /x}"
-says err "key 'sha256' is missing" "and must be there"
+says err "sha256 is missing" "and must be there"
+run config set plugins.hello.develop yes
+exits 64 "develop is true or false: exit 64"
+run config set plugins.other "{path: /x, develop: true}"
+exits 0 "where it is true no digest is asked for"
 run config set plugins '[]'
 says err "expected a mapping from names" "the list is a mapping"
 

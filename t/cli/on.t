@@ -314,4 +314,25 @@ says told "lab does not answer: alone goes on there" "as it says"
 rm away
 is "$(count running)" 1 "and it does"
 until_true 'run stop alone@lab; [ $code = 0 ]'
+
+# Plugins are those that the worker's user allows, whose bytes are known.
+printf 'include: [small.yaml]\nplugins: [signs]\noptimizer: {name: sign_sgd, lr: 0.01}\n' >signs.yaml
+${CC:-cc} -shared -fPIC "-I$ET_SRCDIR/include" -o there/signs.so "$ET_SRCDIR/examples/plugin.c" >out 2>err
+ok $? "a plugin is built"
+run train signs.yaml -d --on lab --run_name signs
+exits 77 "one that the worker's user does not allow is refused: exit 77"
+says err "lab: signs.yaml:2:11: plugins: 'signs' is not in plugins: of config.yaml" "in the words of train"
+mkdir -p there/conf
+entry="path: $dir/there/signs.so"
+printf 'plugins: {signs: {%s, develop: true}}\n' "$entry" >there/conf/config.yaml
+run train signs.yaml -d --on lab --run_name signs
+exits 77 "one that is under development there, likewise"
+says err "signs.so: a worker loads no plugin that is under development" "which is said"
+printf "plugins: {signs: {%s, sha256: '%s'}}\n" "$entry" \
+    "$(sha256sum <there/signs.so | cut -d ' ' -f 1)" >there/conf/config.yaml
+run train signs.yaml -d --on lab --run_name signs
+exits 0 "one that is allowed by its digest trains"
+until_true 'grep -l "\"name\": \"signs\"" there/home/runs/*/run.json | xargs grep -q "\"finished\""'
+at=$(grep -l '"name": "signs"' there/home/runs/*/run.json)
+says "${at%/run.json}/metrics.jsonl" "lr-SignSGD/group0" "with its optimizer"
 finish

@@ -69,6 +69,33 @@ says out "size of each step" "with its options"
 run explain p.yaml --json
 says out '"optimizer": "sign_sgd"' "explain shows a recipe that has one"
 
+# ---- one that is being written ----
+
+cp signs.so work.so
+"$etude" config set plugins.work "{path: $dir/work.so, develop: true}" >out 2>err
+sed 's/signs/work/; /worst_loss/d' p.yaml >w.yaml
+run validate w.yaml
+exits 0 "a plugin under development needs no digest"
+says err "plugin work is under development: $dir/work.so is loaded as it is (SHA-256 $(sha256sum <work.so | cut -c 1-12)...)" \
+    "and it is said which bytes were loaded"
+is "$(grep -c development err)" 1 "in one line"
+printf 'x' >>work.so
+run validate w.yaml
+exits 0 "nor another one when it has changed"
+says err "(SHA-256 $(sha256sum <work.so | cut -c 1-12)...)" "which is said of the new bytes"
+run train w.yaml max_duration=2ba --progress none --run_directory runs/work
+exits 0 "a run trains with it"
+is "$(grep -c development err)" 1 "and says so once"
+chmod 666 work.so
+run validate w.yaml
+exits 77 "others must not be able to write to it either"
+chmod 600 work.so
+ETUDE_SERVED=1 run validate w.yaml
+exits 77 "what a worker starts refuses it: exit 77"
+says err "$dir/work.so: a worker loads no plugin that is under development" "and says why"
+ETUDE_SERVED=1 run validate p.yaml
+exits 0 "but not one with a digest"
+
 # ---- every kind ----
 
 build kinds.so t/cli/plugin.c
@@ -161,6 +188,24 @@ run train g.yaml --progress none --autoresume --run_directory on/auto max_durati
 run train g.yaml --progress none --autoresume --run_directory on/auto
 exits 0 "or with --autoresume"
 same_end on/auto "it ends"
+run train g.yaml --progress none --run_directory on/there load.path=on/whole/checkpoints/step-000000000006
+exits 0 "or as a new run that begins at its checkpoint"
+cmp -s on/whole/checkpoints/step-000000000012/model-00000.safetensors \
+    on/there/checkpoints/step-000000000012/model-00000.safetensors
+ok $? "it ends with the same weights, bit for bit"
+run rerun on/whole --progress none --run_directory on/again
+exits 0 "rerun trains with the plugins of the run"
+same_end on/again "it ends"
+cp kinds.so kept.so
+printf 'x' >>kinds.so
+for how in "train --resume on/auto" "train g.yaml --autoresume --run_directory on/auto" "rerun on/whole"; do
+    # shellcheck disable=SC2086
+    run $how max_duration=13ba
+    exits 77 "$how does not go on with other bytes of a plugin: exit 77"
+    says err "plugins: $dir/kinds.so: is not in plugins: of config.yaml (SHA-256 " "which is said"
+    says err "etude config set plugins.kinds.sha256 '\"$(sha256sum <kinds.so | cut -d ' ' -f 1)\"'" "with the way out"
+done
+cp kept.so kinds.so
 export PLUGIN_ONCE="$dir/once"
 build once.so t/cli/plugin.c -DCRASH_ONCE
 allow once once.so

@@ -141,7 +141,8 @@ const struct et_option eti_config_table[] = {
         .type = ET_OPT_NODE,
         .offset = offsetof(struct eti_settings, plugins),
         .flags = ETI_OPT_TRUST | ET_OPT_OPTIONAL,
-        .help = "libraries that recipes may name: NAME: {path: /..., sha256: ...}",
+        .help = "libraries that recipes may name: NAME: {path: /..., sha256: ...}, or "
+                "develop: true for one that changes",
     },
     {0},
 };
@@ -160,8 +161,15 @@ static const struct et_option plugin_table[] = {
         .name = "sha256",
         .type = ET_OPT_TEXT,
         .offset = offsetof(struct eti_config_plugin, sha256),
-        .flags = ET_OPT_REQUIRED,
+        .flags = ET_OPT_OPTIONAL,
         .help = "of its bytes, 64 hexadecimal digits: sha256sum prints it",
+    },
+    {
+        .name = "develop",
+        .type = ET_OPT_BOOL,
+        .offset = offsetof(struct eti_config_plugin, develop),
+        .def = "false",
+        .help = "whatever its bytes are, while you work on it; not on a worker",
     },
     {0},
 };
@@ -194,8 +202,12 @@ check_plugin(struct reading *r, const struct et_value *v, struct eti_config_plug
 {
     if (p->path && p->path[0] != '/')
         complain(r, eti_value_get(v, "path"), path, NULL, "the path must begin with /");
-    if (!p->sha256)
+    if (!p->sha256) {
+        if (!p->develop && p->path)
+            complain(r, v, path, "sha256sum FILE prints it; develop: true does without",
+                     "sha256 is missing");
         return;
+    }
     size_t digits = strspn(p->sha256, "0123456789abcdefABCDEF");
     if (digits != 64 || p->sha256[64])
         complain(r, eti_value_get(v, "sha256"), path, "sha256sum FILE prints it",

@@ -56,7 +56,8 @@ enum { ETI_OPT_TRUST = 1 << 16 }; /* flag of a row: gives recipes a right */
 struct eti_config_plugin {
     const char *name;
     char *path;                   /* absolute */
-    char *sha256;                 /* 64 digits, lower case */
+    char *sha256;                 /* 64 digits, lower case; NULL with DEVELOP alone */
+    bool develop;                 /* its bytes may change */
     const struct et_value *value; /* where it was written */
 };
 

@@ -8,11 +8,29 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
+
+/* What a child finds in its environment: all that is here, and that a worker starts it.
+ * The caller frees the list; NULL: no memory. */
+static char **
+environment(void)
+{
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    char **list = calloc(n + 2, sizeof *list);
+    if (!list)
+        return NULL;
+    memcpy(list, environ, n * sizeof *list);
+    list[n] = (char *)(uintptr_t)"ETUDE_SERVED=1"; /* which nobody writes to */
+    return list;
+}
 
 bool
 etd_child_start(struct etd_child *c, const char *program, const char *const *argv,
@@ -23,8 +41,11 @@ etd_child_start(struct etd_child *c, const char *program, const char *const *arg
     sigset_t none, all;
     int out[2];
     *c = (struct etd_child){.fd = -1};
-    if (pipe2(out, O_CLOEXEC) != 0)
+    char **with = environment();
+    if (!with || pipe2(out, O_CLOEXEC) != 0) {
+        free(with);
         return false;
+    }
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
@@ -42,7 +63,8 @@ etd_child_start(struct etd_child *c, const char *program, const char *const *arg
     posix_spawnattr_setflags(&attributes,
                              POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
     int failed = posix_spawnp(&c->pid, program, &actions, &attributes,
-                              (char *const *)(void *)argv, environ);
+                              (char *const *)(void *)argv, with);
+    free(with);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
     close(out[1]);

@@ -16,7 +16,8 @@ struct etd_child {
 };
 
 /* Starts PROGRAM, which is looked for along PATH, without input. ERRORS: what it says
- * on standard error is taken as well, else it is dropped. False with errno. */
+ * on standard error is taken as well, else it is dropped. Its environment is this
+ * process's, with ETUDE_SERVED. False with errno. */
 bool etd_child_start(struct etd_child *c, const char *program, const char *const *argv,
                      bool errors);
 /* Takes what it has printed. True: it has ended just now, with *STATUS of waitpid. */
