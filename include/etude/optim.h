@@ -29,6 +29,7 @@ extern "C" {
 enum {
     ET_PARAM_ALIGN = 64,      /* elements; the gaps stay zero */
     ET_MAX_MOMENTS = 4,       /* arrays an optimizer may keep besides the parameters */
+    ET_MAX_STATES = 4,        /* arrays of its own shapes that it may keep of each */
     ET_MAX_HYPER = 4,         /* numbers that change from step to step */
     ET_MAX_PARAM_GROUPS = 16, /* that a trainer may be given */
 };
@@ -87,6 +88,10 @@ struct et_param_space {
     const char *moment_name[ET_MAX_MOMENTS];  /* "exp_avg"; constant text */
     bool *has_grad; /* [n]: which gradients the last et_param_space_pack got */
     struct et_param_copy *copies;
+    int n_states; /* of rules by tensor: arrays of shapes of their own */
+    struct et_tensor **state[ET_MAX_STATES]; /* [n] each, leaves f32, begin as zeros;
+                                              * NULL where the parameter has none */
+    const char *state_name[ET_MAX_STATES];
 };
 
 /* Lays N parameters out, all zero. EINVAL for a name given twice, EDTYPE and ESHAPE for
@@ -165,7 +170,8 @@ struct et_param_group {
 
 /* What an update rule works on: a run of parameters of one group, all with a gradient
  * and the same number of updates. Arrays are f32 [run]; results may also be f32 rows,
- * as those of ROWS are. */
+ * as those of ROWS are. A rule by tensor is given one parameter at a time instead, and
+ * its arrays have the parameter's shape: SLOT->desc. */
 struct et_update {
     const void *options;
     const struct et_optimizer_group *group;
@@ -175,6 +181,9 @@ struct et_update {
     struct et_tensor *hyper[ET_MAX_HYPER];        /* f32 [1]: what type->hyper gave */
     struct et_tensor *new_p;                      /* result */
     struct et_tensor *new_moment[ET_MAX_MOMENTS]; /* result; NULL: it stays */
+    const struct et_param_slot *slot;             /* NULL but for type->by_tensor */
+    struct et_tensor *state[ET_MAX_STATES];       /* now; NULL: it has none */
+    struct et_tensor *new_state[ET_MAX_STATES];   /* result; NULL: it stays */
 };
 
 struct et_optimizer_class {
@@ -199,6 +208,18 @@ struct et_optimizer_class {
     /* Appends the formulas: fills new_p and new_moment from the rest of U. Must build
      * the same nodes at every step. */
     void (*update)(struct et_graph *g, struct et_update *u);
+
+    /* The rule sees each parameter with its shape: update is called for one at a time.
+     * Not together with by_parameter. */
+    bool by_tensor;
+    /* With by_tensor, beside moments: arrays of other shapes, as factored moments and
+     * preconditioners are. Names, NULL-terminated, at most ET_MAX_STATES; they are
+     * saved with the run under these. (optional) */
+    const char *const *states;
+    /* The shape of state K of the parameter SLOT into SHAPE [ET_MAX_DIMS]; returns how
+     * many axes it has, -1: this parameter has no such state. A pure function. */
+    int (*state_shape)(const void *options, const struct et_param_slot *slot, int k,
+                       int64_t *shape);
 };
 
 const struct et_optimizer_class *et_optimizer_find(const char *name); /* NULL: none */

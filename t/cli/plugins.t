@@ -224,6 +224,34 @@ exits 77 "one that the user no longer allows is refused: exit 77"
 says err "'signs' is not in plugins: of config.yaml" "by its name"
 mv user/kept.yaml user/config.yaml
 
+# ---- an optimizer that keeps states of its own shapes ----
+
+build adafactor.so examples/plugin_adafactor.c
+ok $? "examples/plugin_adafactor.c builds"
+allow adafactor adafactor.so
+cat >a.yaml <<'R'
+include: [r.yaml]
+plugins: [adafactor]
+model: {name: lenet}
+optimizer: {name: adafactor, lr: 0.05, weight_decay: 0.001}
+max_duration: 12ba
+checkpoint: {interval: 4ba}
+R
+run train a.yaml --progress none --run_directory ada/whole
+exits 0 "a convolutional network trains with it"
+run train a.yaml --progress none --run_directory ada/cut max_duration=5ba
+run train a.yaml --progress none --resume ada/cut
+exits 0 "a run that was shorter goes on"
+unlike=
+for file in ada/whole/checkpoints/step-000000000012/[mo]*.safetensors; do # not state: clocks
+    cmp -s "$file" "ada/cut/checkpoints/step-000000000012/${file##*/}" || unlike="$unlike $file"
+done
+is "$unlike" "" "to the weights and states of the whole one, bit for bit"
+cat ada/cut/checkpoints/step-000000000012/*.safetensors >all
+for state in exp_avg_sq_row exp_avg_sq_col exp_avg_sq; do
+    says all "optimizer/$state/" "$state is saved under its name"
+done
+
 # ---- what is refused: nothing of it runs ----
 
 export PLUGIN_MARK="$dir/mark"

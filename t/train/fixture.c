@@ -47,7 +47,8 @@ run_prepare(struct run *r, struct et_ctx *cx, const struct run_setup *s)
                            &r->eval));
     open_model(r, s->model ? s->model : "mlp");
     const struct et_optimizer_class *o =
-        et_optimizer_find(s->optimizer ? s->optimizer : "sgd");
+        s->own_optimizer ? s->own_optimizer
+                         : et_optimizer_find(s->optimizer ? s->optimizer : "sgd");
     need(cx, et_alloc(cx, o->info.options_size, &r->options));
     need(cx, et_options_init(cx, o->info.options, r->options));
     need(cx, et_options_set(cx, o->info.options, r->options, "lr", "0.1"));

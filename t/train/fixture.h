@@ -16,11 +16,12 @@ struct run_setup {
     int64_t microbatch_size; /* none */
     bool auto_accum;
     bool evaluate;
-    struct et_time max_duration;          /* 1ep */
-    struct et_time eval_interval;         /* unset */
-    struct et_time iteration_length;      /* unset */
-    const char *optimizer;                /* "sgd" with lr 0.1 */
-    const char *const *optimizer_options; /* name, value, ..., NULL */
+    struct et_time max_duration;                    /* 1ep */
+    struct et_time eval_interval;                   /* unset */
+    struct et_time iteration_length;                /* unset */
+    const char *optimizer;                          /* "sgd" with lr 0.1 */
+    const struct et_optimizer_class *own_optimizer; /* instead; NULL */
+    const char *const *optimizer_options;           /* name, value, ..., NULL */
     struct et_algorithm **algorithms;
     int n_algorithms;
     et_engine_pass *const *passes;

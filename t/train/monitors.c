@@ -191,6 +191,7 @@ struct optimizer_row {
     const char *const *options;
     int first, second;
     int64_t accum;
+    bool by_tensor; /* the same rule, given each parameter with its shape */
 };
 
 static void
@@ -202,17 +203,21 @@ test_optimizer(struct et_ctx *cx, const struct optimizer_row *row)
         MAKE(cx, "optimizer_monitor", "batch_log_interval", "2");
     struct et_callback *both[] = {monitor, &own};
     struct by_hand all = {0};
+    struct et_optimizer_class shaped = *et_optimizer_find(row->name);
     struct run r;
+    shaped.by_tensor = true;
     run_open(&r, cx,
              &(struct run_setup){
                  .optimizer = row->name,
+                 .own_optimizer = row->by_tensor ? &shaped : NULL,
                  .optimizer_options = row->options,
                  .grad_accum = row->accum,
                  .callbacks = both,
                  .n_callbacks = 2,
                  .sink = &notes.sink,
              });
-    diag("%s, %d microbatches", row->name, (int)row->accum);
+    diag("%s, %d microbatches%s", row->name, (int)row->accum,
+         row->by_tensor ? ", by tensor" : "");
     need(cx, et_trainer_fit(r.trainer, ET_BATCHES(3)));
     is_int(notes.norms, 0, "batch 3 is not logged with an interval of 2");
     need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
@@ -510,12 +515,13 @@ main(void)
     static const char *const sgd[] = {"lr", "0.1", "momentum", "0.9", NULL};
     static const char *const rate[] = {"lr", "0.01", NULL};
     static const struct optimizer_row rows[] = {
-        {"decoupled_adamw", rate, 0, 1, 1},
-        {"decoupled_adamw", rate, 0, 1, 2},
-        {"lamb", rate, 0, 1, 1},
-        {"sgd", sgd, 0, -1, 1},
-        {"sgd", rate, -1, -1, 1},
-        {"rmsprop", rate, -1, 0, 1},
+        {"decoupled_adamw", rate, 0, 1, 1, false},
+        {"decoupled_adamw", rate, 0, 1, 2, false},
+        {"lamb", rate, 0, 1, 1, false},
+        {"sgd", sgd, 0, -1, 1, false},
+        {"sgd", rate, -1, -1, 1, false},
+        {"rmsprop", rate, -1, 0, 1, false},
+        {"decoupled_adamw", rate, 0, 1, 2, true},
     };
     struct et_ctx *cx = need_ctx();
     struct et_alloc_stats stats;

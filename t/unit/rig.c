@@ -44,11 +44,20 @@ void
 rig_begin(struct rig *r, struct et_ctx *cx, struct et_device *dev, const char *name,
           const char *text, const struct et_param_spec *specs, int n)
 {
+    const struct et_optimizer_class *class = et_optimizer_find(name);
+    if (!class)
+        bail("no optimizer is named %s", name);
+    rig_begin_class(r, cx, dev, class, text, specs, n);
+}
+
+void
+rig_begin_class(struct rig *r, struct et_ctx *cx, struct et_device *dev,
+                const struct et_optimizer_class *class, const char *text,
+                const struct et_param_spec *specs, int n)
+{
     char line[256], *save = NULL;
     snprintf(line, sizeof line, "%s", text);
-    *r = (struct rig){.cx = cx, .dev = dev, .class = et_optimizer_find(name)};
-    if (!r->class)
-        bail("no optimizer is named %s", name);
+    *r = (struct rig){.cx = cx, .dev = dev, .class = class};
     const struct et_option *options = r->class->info.options;
     must(cx, et_alloc(cx, r->class->info.options_size, &r->options));
     must(cx, et_options_init(cx, options, r->options));

@@ -30,6 +30,10 @@ struct et_param_spec rig_spec(const char *name, enum et_param_role role, int ndi
 void rig_begin(struct rig *r, struct et_ctx *cx, struct et_device *dev,
                const char *name, const char *text, const struct et_param_spec *specs,
                int n);
+/* The same with a class of the test's own. */
+void rig_begin_class(struct rig *r, struct et_ctx *cx, struct et_device *dev,
+                     const struct et_optimizer_class *class, const char *text,
+                     const struct et_param_spec *specs, int n);
 /* One update: the gradients are GRAD[i], row-major. */
 void rig_step(struct rig *r, float (*grad)[RIG_MOST]);
 /* Parameter I, row-major. */

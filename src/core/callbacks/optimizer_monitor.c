@@ -129,11 +129,17 @@ make_room(struct et_callback *self, const struct et_state *s)
     return ET_OK;
 }
 
-/* A value of a run, which a rule may give as rows, as one array. */
+/* A value of a run as one array in whole blocks. Rules may give it as rows; those by
+ * tensor give and are given the parameter's shape, behind which a gap of zeros lies. */
 static struct et_tensor *
-flat(struct et_graph *g, struct et_tensor *x)
+flat(struct et_graph *g, const struct et_update *u, struct et_tensor *x)
 {
-    return x ? et_reshape(g, x, 1, (const int64_t[]){-1}) : NULL;
+    static const int64_t zero = 0;
+    if (!x)
+        return NULL;
+    x = et_reshape(g, x, 1, (const int64_t[]){-1});
+    int64_t n = u->slot ? u->slot->count : ET_PARAM_ALIGN, gap = -n % ET_PARAM_ALIGN;
+    return gap ? et_pack(g, &x, &zero, 1, n + ET_PARAM_ALIGN + gap, ET_F32) : x;
 }
 
 /* The sums of X Y (Y NULL: of X) over each block: f32 [blocks]. */
@@ -151,18 +157,22 @@ static void
 sum_run(const struct monitor *m, struct et_graph *g, const struct et_update *u,
         struct et_tensor *sums[SUMS])
 {
-    sums[GRAD2] = block_sums(g, u->grad, u->grad);
+    struct et_tensor *grad = flat(g, u, u->grad);
+    sums[GRAD2] = block_sums(g, grad, grad);
     if (m->n_sums == 1)
         return;
-    struct et_tensor *moment = m->first < 0 ? NULL : flat(g, u->new_moment[m->first]);
-    struct et_tensor *second = m->second < 0 ? NULL : flat(g, u->new_moment[m->second]);
-    struct et_tensor *param = flat(g, u->new_p), *change = et_sub(g, u->p, param);
+    struct et_tensor *moment =
+        m->first < 0 ? NULL : flat(g, u, u->new_moment[m->first]);
+    struct et_tensor *second =
+        m->second < 0 ? NULL : flat(g, u, u->new_moment[m->second]);
+    struct et_tensor *param = flat(g, u, u->new_p),
+                     *change = et_sub(g, flat(g, u, u->p), param);
     sums[MOMENT2] = block_sums(g, moment, moment);
     sums[SECOND] = block_sums(g, second, NULL);
     sums[PARAM2] = block_sums(g, param, param);
     sums[UPDATE2] = block_sums(g, change, change);
-    sums[MOMENT_GRAD] = block_sums(g, moment, u->grad);
-    sums[UPDATE_GRAD] = block_sums(g, change, u->grad);
+    sums[MOMENT_GRAD] = block_sums(g, moment, grad);
+    sums[UPDATE_GRAD] = block_sums(g, change, grad);
 }
 
 static et_status

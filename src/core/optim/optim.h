@@ -22,6 +22,19 @@ eti_param_span(const struct et_param_slot *slot)
 ET_NODISCARD et_status eti_param_space_add_moments(struct et_ctx *cx,
                                                    struct et_param_space *s,
                                                    const char *const *names, int n);
+/* The states that TYPE, a rule by tensor, keeps with OPTIONS; zeros. EINVAL for a shape
+ * that is none. */
+ET_NODISCARD et_status eti_param_states_add(struct et_ctx *cx, struct et_param_space *s,
+                                            const struct et_optimizer_class *type,
+                                            const void *options);
+void eti_param_states_free(struct et_param_space *s);
+/* Copies states of one shape from parameter J of FROM to parameter I of TO. */
+ET_NODISCARD et_status eti_param_states_carry(struct et_ctx *cx,
+                                              struct et_param_space *to, int i,
+                                              const struct et_param_space *from, int j);
+/* SLOT's part of FLAT, f32 [total], with the parameter's shape. */
+struct et_tensor *eti_param_shaped(struct et_graph *g, struct et_tensor *flat,
+                                   const struct et_param_slot *slot);
 /* Leaves of DESC on the values and on each moment, from element BEGIN on: the caller's,
  * also where it fails on the way. */
 ET_NODISCARD et_status eti_param_space_views(const struct et_param_space *s,

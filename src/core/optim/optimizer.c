@@ -53,7 +53,8 @@ static const int64_t one[] = {1};
 struct run {
     int64_t begin, end;
     struct et_tensor *p, *moment[ET_MAX_MOMENTS];
-    struct et_param_rows rows; /* all zero but for rules by parameter */
+    struct et_param_rows rows;        /* all zero but for rules by parameter */
+    const struct et_param_slot *slot; /* of rules by tensor: all there is in it */
 };
 
 /* A run in the update being made: row i of the hyper leaf is its. */
@@ -181,6 +182,7 @@ attach_space(struct et_optimizer *opt, struct et_param_space *space)
     et_device_get_info(space->dev, &info);
     opt->longest = opt->type->by_parameter && info.host_memory ? CACHED : INT64_MAX;
     ET_TRY(eti_param_space_add_moments(cx, space, opt->type->moments, opt->n_moments));
+    ET_TRY(eti_param_states_add(cx, space, opt->type, opt->options));
     ET_TRY(et_alloc(cx, n * sizeof *opt->order, &block));
     opt->order = block;
     ET_TRY(et_alloc(cx, n * sizeof *opt->pending, &block));
@@ -236,6 +238,7 @@ et_optimizer_new(struct et_ctx *cx, const struct et_optimizer_class *type,
     opt->type = type;
     opt->options = options;
     opt->n_moments = count_moments(type, options);
+    ET_ASSERT(!type->by_tensor || !type->by_parameter);
     ET_ASSERT(opt->n_moments <= ET_MAX_MOMENTS);
     et_status status = make_groups(opt, space->n_groups);
     if (status == ET_OK)
@@ -310,13 +313,18 @@ et_optimizer_set_group_alpha(struct et_optimizer *opt, int i, double alpha)
 /* ---- updating ---- */
 
 static et_status
-new_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run *r)
+new_run(struct et_optimizer *opt, const struct et_param_slot *first, int64_t end,
+        struct run *r)
 {
     struct et_desc desc;
-    int64_t shape = end - begin;
+    int64_t begin = first->offset, shape = end - begin;
     et_desc_init(&desc, ET_F32, 1, &shape, ET_ROW_MAJOR);
     r->begin = begin;
     r->end = end;
+    if (opt->type->by_tensor) {
+        r->slot = first;
+        desc = first->desc;
+    }
     ET_TRY(eti_param_space_views(opt->space, begin, &desc, &r->p, r->moment));
     if (!opt->type->by_parameter)
         return ET_OK;
@@ -324,11 +332,13 @@ new_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run *r)
                                end);
 }
 
+/* The run that begins with the parameter FIRST. */
 static et_status
-find_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run **out)
+find_run(struct et_optimizer *opt, const struct et_param_slot *first, int64_t end,
+         struct run **out)
 {
     for (int i = 0; i < opt->n_runs; i++)
-        if (opt->run[i]->begin == begin && opt->run[i]->end == end) {
+        if (opt->run[i]->begin == first->offset && opt->run[i]->end == end) {
             *out = opt->run[i];
             return ET_OK;
         }
@@ -336,7 +346,7 @@ find_run(struct et_optimizer *opt, int64_t begin, int64_t end, struct run **out)
     ET_TRY(eti_grow(opt->cx, &opt->run, &opt->cap_runs, opt->n_runs + 1,
                     sizeof *opt->run));
     ET_TRY(et_alloc(opt->cx, sizeof **opt->run, &block));
-    et_status status = new_run(opt, begin, end, block);
+    et_status status = new_run(opt, first, end, block);
     if (status != ET_OK) { /* half of one must not be found the next time */
         free_run(opt, block);
         return status;
@@ -366,6 +376,18 @@ commit(struct et_graph *g, struct et_tensor *skip, struct et_tensor *leaf,
         et_assign(g, into, *next);
 }
 
+/* What a rule by tensor is given of its parameter. */
+static void
+begin_tensor(struct et_graph *g, const struct et_optimizer *opt, const struct run *r,
+             struct et_tensor *flat, struct et_update *u)
+{
+    const struct et_param_space *s = opt->space;
+    u->slot = r->slot;
+    u->grad = eti_param_shaped(g, flat, r->slot);
+    for (int k = 0; k < s->n_states; k++)
+        u->state[k] = s->state[k][r->slot - s->slot];
+}
+
 /* The formulas of row I. */
 static void
 append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor *flat,
@@ -380,7 +402,9 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
         .p = r->p,
         .grad = flat,
     };
-    if (r->end - r->begin != opt->space->total)
+    if (r->slot)
+        begin_tensor(g, opt, r, flat, u);
+    else if (r->end - r->begin != opt->space->total)
         u->grad = et_slice(g, flat, 0, r->begin, r->end - r->begin, 1);
     for (int k = 0; k < opt->n_moments; k++)
         u->moment[k] = r->moment[k];
@@ -390,6 +414,9 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
     commit(g, skip, r->p, r->rows.p, &u->new_p);
     for (int k = 0; k < opt->n_moments; k++)
         commit(g, skip, r->moment[k], r->rows.moment[k], &u->new_moment[k]);
+    for (int k = 0; k < ET_MAX_STATES && r->slot; k++)
+        if (u->state[k])
+            commit(g, skip, u->state[k], NULL, &u->new_state[k]);
 }
 
 /* How many parameters from ORDER[AT] on are of one run. */
@@ -404,7 +431,7 @@ run_length(const struct et_optimizer *opt, int at)
         int64_t end = slot[i].offset + eti_param_span(&slot[i]);
         if (!opt->pending[i] || slot[i].group != first->group ||
             slot[i].updates != first->updates ||
-            (n > 0 && end - first->offset > opt->longest))
+            (n > 0 && (opt->type->by_tensor || end - first->offset > opt->longest)))
             break;
         n++;
     }
@@ -441,8 +468,7 @@ make_rows(struct et_optimizer *opt, int *n_rows)
         struct row *row = &opt->row[*n_rows];
         row->group = &opt->group[first->group];
         row->slot = first;
-        ET_TRY(find_run(opt, first->offset, last->offset + eti_param_span(last),
-                        &row->run));
+        ET_TRY(find_run(opt, first, last->offset + eti_param_span(last), &row->run));
         write_row(opt, (*n_rows)++);
     }
     return ET_OK;

@@ -107,6 +107,7 @@ et_param_space_free(struct et_param_space **space)
         et_free(s->cx, s->slot[i].name);
     for (int i = 0; i < s->n_moments; i++)
         et_tensor_free(&s->moment[i]);
+    eti_param_states_free(s);
     if (s->values)
         et_tensor_free(&s->values);
     et_free(s->cx, s->has_grad);
@@ -344,8 +345,10 @@ eti_param_space_carry(struct et_ctx *cx, struct et_param_space *to,
         ET_TRY(carry_array(cx, to, to->moment[k], from, from->moment[k], NULL));
     for (int i = 0; i < to->n; i++) {
         const struct et_param_slot *was = predecessor(to, i, from);
-        if (was)
-            to->slot[i].updates = was->updates;
+        if (!was)
+            continue;
+        to->slot[i].updates = was->updates;
+        ET_TRY(eti_param_states_carry(cx, to, i, from, (int)(was - from->slot)));
     }
     while (from->copies)
         ET_TRY(carry_copy(cx, to, from));

@@ -47,6 +47,18 @@ archive_array(const struct et_param_space *space, const struct et_tensor *array,
     return ET_OK;
 }
 
+/* State K of the parameter space's optimizer, for each parameter that has it. */
+static et_status
+archive_state(const struct et_param_space *space, int k, struct et_archive *a)
+{
+    ET_TRY(et_archive_enter(a, space->state_name[k]));
+    for (int i = 0; i < space->n; i++)
+        if (space->state[k][i])
+            ET_TRY(et_archive_tensor(a, space->slot[i].name, space->state[k][i]));
+    et_archive_leave(a);
+    return ET_OK;
+}
+
 /* The names of what is frozen, so that a run goes on with that whatever froze it. */
 static et_status
 archive_frozen(struct et_trainer *t, struct et_archive *a)
@@ -75,6 +87,8 @@ archive_optimizer(struct et_trainer *t, struct et_archive *a)
     ET_TRY(et_archive_enter(a, "optimizer"));
     for (int k = 0; k < space->n_moments; k++)
         ET_TRY(archive_array(space, space->moment[k], space->moment_name[k], a));
+    for (int k = 0; k < space->n_states; k++)
+        ET_TRY(archive_state(space, k, a));
     ET_TRY(et_archive_enter(a, "updates"));
     for (int i = 0; i < space->n; i++)
         ET_TRY(et_archive_counts(a, space->slot[i].name, &space->slot[i].updates, 1, 0,

@@ -147,6 +147,10 @@ eti_ranks_begin(struct et_trainer *t)
     ET_TRY(share(t, t->state.params->values));
     for (int i = 0; i < t->state.params->n_moments; i++)
         ET_TRY(share(t, t->state.params->moment[i]));
+    for (int k = 0; k < t->state.params->n_states; k++)
+        for (int i = 0; i < t->state.params->n; i++)
+            if (t->state.params->state[k][i])
+                ET_TRY(share(t, t->state.params->state[k][i]));
     return eti_ranks_share_buffers(t);
 }
 
