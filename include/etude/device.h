@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-#define ET_DEVICE_ABI 6
+#define ET_DEVICE_ABI 7
 
 enum et_op_id {
 #define ET_OP(name) ET_OP_##name,

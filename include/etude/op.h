@@ -118,7 +118,7 @@ struct et_tensor *et_detach(struct et_graph *g, struct et_tensor *x);
  * Shapes broadcast by NumPy's rules: aligned at the last axis, length 1 repeats.
  *
  *   one operand    what the names say; gelu has the erf form, gelu_tanh its tanh
- *                  approximation, softplus is log(1 + e^x)
+ *                  approximation, softplus is log(1 + e^x); sin and cos take radians
  *   two operands   add, sub, mul, maximum, minimum: any one dtype; div: floats;
  *                  equal, less, less_equal: any one dtype, the result is U8 0 or 1 and
  *                  has no gradient */

@@ -73,6 +73,8 @@ static const struct row {
     [ET_OP_reciprocal] = {.manner = ALONE},
     [ET_OP_mul_scalar] = {.manner = ALONE},
     [ET_OP_exp] = {.manner = ALONE},
+    [ET_OP_sin] = {.manner = ALONE},
+    [ET_OP_cos] = {.manner = ALONE},
     [ET_OP_pow_scalar] = {.manner = ALONE},
     [ET_OP_sigmoid] = {.manner = ALONE},
     [ET_OP_softplus] = {.manner = ALONE},

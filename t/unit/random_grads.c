@@ -122,14 +122,14 @@ static void
 make_unary(void)
 {
     static struct et_tensor *(*const fn[])(struct et_graph *, struct et_tensor *) = {
-        et_neg,     et_square, et_gelu,     et_gelu_tanh, et_silu,
-        et_sigmoid, et_tanh,   et_softplus, et_exp};
-    static const char *const names[] = {"neg",       "square",   "gelu",
-                                        "gelu_tanh", "silu",     "sigmoid",
-                                        "tanh",      "softplus", "exp"};
-    int k = draw(9);
+        et_neg,  et_square,   et_gelu, et_gelu_tanh, et_silu, et_sigmoid,
+        et_tanh, et_softplus, et_exp,  et_sin,       et_cos};
+    static const char *const names[] = {"neg",  "square",  "gelu", "gelu_tanh",
+                                        "silu", "sigmoid", "tanh", "softplus",
+                                        "exp",  "sin",     "cos"};
+    int k = draw(11);
     struct et_tensor *x = pick();
-    keep(fn[k](graph, x), names[k], x, NULL, k != 0 && k != 5 && k != 6);
+    keep(fn[k](graph, x), names[k], x, NULL, k != 0 && k != 5 && k != 6 && k < 9);
 }
 
 static void

@@ -231,8 +231,8 @@ ETK_INLINE long long etk_over(const struct etk_sides &a, int axis, long long &re
 /* ---- functions ---- */
 
 /* Errors in units of the last place (CUDA Math API, "Mathematical Functions Appendix"):
- * exp 2, log 1, log1p 1, tanh 2, rsqrt 2, pow 4; fdividef 2, and 0 where the divisor is
- * above 2^126. sqrt and / round. The comparison allows 10 for a formula. */
+ * exp 2, log 1, log1p 1, sin 2, cos 2, tanh 2, rsqrt 2, pow 4; fdividef 2, and 0 where
+ * the divisor is above 2^126. sqrt and / round. The comparison allows 10 for a formula. */
 ETK_INLINE float etk_exp(float x) { return expf(x); }
 ETK_INLINE double etk_exp(double x) { return exp(x); }
 ETK_INLINE float etk_log(float x) { return logf(x); }
@@ -241,6 +241,10 @@ ETK_INLINE float etk_log1p(float x) { return log1pf(x); }
 ETK_INLINE double etk_log1p(double x) { return log1p(x); }
 ETK_INLINE float etk_tanh(float x) { return tanhf(x); }
 ETK_INLINE double etk_tanh(double x) { return tanh(x); }
+ETK_INLINE float etk_sin(float x) { return sinf(x); }
+ETK_INLINE double etk_sin(double x) { return sin(x); }
+ETK_INLINE float etk_cos(float x) { return cosf(x); }
+ETK_INLINE double etk_cos(double x) { return cos(x); }
 ETK_INLINE float etk_sqrt(float x) { return sqrtf(x); }
 ETK_INLINE double etk_sqrt(double x) { return sqrt(x); }
 ETK_INLINE float etk_rsqrt(float x) { return rsqrtf(x); }
@@ -278,6 +282,8 @@ ETK_INLINE double etk_normal(double x) { return 0.5 * erfc(-x * 0.70710678118654
 #define ETK_LOG     etk_log
 #define ETK_LOG1P   etk_log1p
 #define ETK_TANH    etk_tanh
+#define ETK_SIN     etk_sin
+#define ETK_COS     etk_cos
 #define ETK_NORMAL  etk_normal
 #define ETK_SQRT    etk_sqrt
 #define ETK_RSQRT   etk_rsqrt

@@ -55,6 +55,8 @@ smaller(double a, double b)
     ROW(sign, 1, (X > 0) - (X < 0))                                                    \
     ROW(exp, 1, exp(X))                                                                \
     ROW(log, 1, log(X))                                                                \
+    ROW(sin, 1, sin(X))                                                                \
+    ROW(cos, 1, cos(X))                                                                \
     ROW(sqrt, 1, sqrt(X))                                                              \
     ROW(rsqrt, 1, 1 / sqrt(X))                                                         \
     ROW(square, 1, X *X)                                                               \
