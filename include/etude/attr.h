@@ -80,10 +80,11 @@ struct et_reduce_attr {
     int32_t keepdim; /* reduced axes stay, with length 1 */
 };
 
-/* softmax, log_softmax, argmax, take, gather, concat: the axis. topk: k in n. */
+/* softmax, log_softmax, argmax, take, gather, concat, sort, cumsum: the axis. topk: k
+ * in n. */
 struct et_axis_attr {
     int32_t axis;
-    int32_t pad_;
+    int32_t reverse; /* sort: the largest first; cumsum: sums of all from each on */
     int64_t n; /* take_grad, scatter_add: length of the axis to produce; topk: k */
 };
 
@@ -100,6 +101,17 @@ struct et_sdpa_attr {
 struct et_dropout_attr {
     double p;         /* probability of zero */
     uint64_t ordinal; /* which dropout of the model: keys the mask */
+};
+
+enum et_random_kind { ET_RANDOM_UNIFORM, ET_RANDOM_NORMAL, ET_RANDOM_BERNOULLI };
+
+/* random: the shape, whose axis 0 is the sample. */
+struct et_random_attr {
+    int32_t kind; /* enum et_random_kind */
+    int32_t ndim;
+    double p;         /* Bernoulli: the probability of 1 */
+    uint64_t ordinal; /* which draw of the model, dropouts included: keys the numbers */
+    int64_t shape[ET_MAX_DIMS];
 };
 
 /* reshape, expand, fill, iota: the shape. */

@@ -173,6 +173,14 @@ struct et_tensor *et_argmax(struct et_graph *g, struct et_tensor *x, int axis);
  * places, I32. EINVAL unless 1 <= K <= that axis. */
 struct et_tensor *et_topk(struct et_graph *g, struct et_tensor *x, int64_t k,
                           struct et_tensor **index);
+/* X along AXIS in ascending order, or descending; equals stay in their order, NaN
+ * counts as the largest. INDEX (may be NULL) receives the places that the elements had,
+ * I32. */
+struct et_tensor *et_sort(struct et_graph *g, struct et_tensor *x, int axis,
+                          bool descending, struct et_tensor **index);
+/* y[.., j, ..] = the sum of x[.., i, ..] for i <= j along AXIS; REVERSE: for i >= j. */
+struct et_tensor *et_cumsum(struct et_graph *g, struct et_tensor *x, int axis,
+                            bool reverse);
 /* Sums X down to SHAPE, which broadcasts to X's: the gradient of broadcasting. */
 struct et_tensor *et_sum_to(struct et_graph *g, struct et_tensor *x, int ndim,
                             const int64_t *shape);
@@ -325,6 +333,20 @@ struct et_tensor *et_pack(struct et_graph *g, struct et_tensor *const *x,
  * sample. ORDINAL tells the dropouts of one model apart. P 0: X itself. */
 struct et_tensor *et_dropout(struct et_graph *g, struct et_tensor *x,
                              struct et_tensor *rng, double p, uint64_t ordinal);
+/* Random numbers F32 of SHAPE, whose axis 0 is the sample. RNG: I64 [2] = key
+ * (et_rng_key), index of the first sample. What a sample gets is a function of key,
+ * sample and ORDINAL, which tells the draws and the dropouts of one model apart: the
+ * same in whatever batch, microbatch or rank it is. They have no gradient. Multiples of
+ * 2^-24 in [0, 1), the same bits on every device: */
+struct et_tensor *et_random_uniform(struct et_graph *g, struct et_tensor *rng,
+                                    uint64_t ordinal, int ndim, const int64_t *shape);
+/* Mean 0 and variance 1, none beyond 5.8; devices differ in rounding. */
+struct et_tensor *et_random_normal(struct et_graph *g, struct et_tensor *rng,
+                                   uint64_t ordinal, int ndim, const int64_t *shape);
+/* 1 with probability P in [0, 1], else 0; the same on every device. */
+struct et_tensor *et_random_bernoulli(struct et_graph *g, struct et_tensor *rng,
+                                      double p, uint64_t ordinal, int ndim,
+                                      const int64_t *shape);
 /* Frames of HEIGHT x WIDTH on raw images, byte by byte through a table: raw U8
  * [S,C,R,Q], frames I32 [N,ET_FRAME_NUMBERS] (enum et_frame_number, in attr.h), table
  * [C,256] -> [N,C,HEIGHT,WIDTH] of the table's dtype. No gradient.

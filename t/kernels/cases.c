@@ -332,6 +332,8 @@ static void (*const families[ET_OP_COUNT])(struct bench *) = {
     [ET_OP_segment_sum_squares] = cases_segments,
     [ET_OP_argmax] = cases_argmax,
     [ET_OP_topk] = cases_topk,
+    [ET_OP_sort] = cases_sort,
+    [ET_OP_cumsum] = cases_cumsum,
     [ET_OP_matmul] = cases_matmul,
     [ET_OP_matmul_fused] = cases_matmul_fused,
     [ET_OP_conv2d] = cases_conv2d,
@@ -370,6 +372,7 @@ static void (*const families[ET_OP_COUNT])(struct bench *) = {
     [ET_OP_pad] = cases_pad,
     [ET_OP_flip] = cases_flip,
     [ET_OP_dropout] = cases_dropout,
+    [ET_OP_random] = cases_random,
     [ET_OP_image_batch] = cases_image_batch,
 };
 

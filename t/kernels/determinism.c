@@ -44,6 +44,7 @@ struct test {
         struct et_sdpa_attr sdpa;
         struct et_resize_attr resize;
         struct et_dropout_attr dropout;
+        struct et_random_attr random;
         struct et_scalar_attr scalar;
     } attr;
 };
@@ -333,6 +334,24 @@ static const struct test tests[] = {
      1,
      {{NUMBERS, ROWS_}, {NUMBERS, S(600, 5)}, {INDEX, S(600, 5)}, END},
      ATTR(axis, .axis = 1, .n = 5)},
+    {ET_OP_sort,
+     "sort",
+     ET_ROW_MAJOR,
+     1,
+     {{NUMBERS, ROWS_}, {NUMBERS, ROWS_}, {INDEX, ROWS_}, END},
+     ATTR(axis, .axis = 1)},
+    {ET_OP_cumsum,
+     "cumsum of columns",
+     ET_ROW_MAJOR,
+     1,
+     {{NUMBERS, ROWS_}, {NUMBERS, ROWS_}, END},
+     ATTR(axis, .axis = 0)},
+    {ET_OP_random,
+     "random",
+     ET_ROW_MAJOR,
+     1,
+     {{COUNTER, S(2)}, {NUMBERS, ROWS_}, END},
+     ATTR(random, .kind = ET_RANDOM_NORMAL, .ndim = 2, .shape = {600, 300})},
     {ET_OP_copy,
      "copy of one long row",
      ET_ROW_MAJOR,

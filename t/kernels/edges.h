@@ -63,6 +63,7 @@ struct edge {
         struct et_pad_attr pad;
         struct et_flip_attr flip;
         struct et_dropout_attr dropout;
+        struct et_random_attr random;
         struct et_image_batch_attr image_batch;
         struct et_fused_attr fused;
         int64_t pack[4]; /* struct et_pack_attr */

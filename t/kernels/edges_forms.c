@@ -165,6 +165,51 @@ build_first_places(struct bench *b, struct edge *e, const int64_t *n)
 }
 FORM(first_places, .sizes = "L", .usual = {35}, .tiles = {TILES(5, VECTORS)});
 
+/* ---- lines ---- */
+
+static void
+line(struct bench *b, struct edge *e, const int64_t *n, bool reverse,
+     enum contents contents)
+{
+    e->attr.axis = (struct et_axis_attr){.axis = 1, .reverse = reverse};
+    e->t = (struct trial){ATTR(e->attr.axis),
+                          IN(edge_floats(b, e, contents, ROW, SHAPE(3, n[0], n[1])))};
+    if (b->op == ET_OP_cumsum)
+        e->t.length = n[0] + 1;
+}
+
+static void
+build_ordered(struct bench *b, struct edge *e, const int64_t *n)
+{
+    line(b, e, n, false, COARSE);
+}
+FORM(ordered, .sizes = "LI", .usual = {35, 1},
+     .tiles = {TILES(ETK_SORT_RUN, 2 * ETK_SORT_RUN, 4 * ETK_SORT_RUN), NULL});
+
+static void
+build_ordered_down(struct bench *b, struct edge *e, const int64_t *n)
+{
+    line(b, e, n, true, COARSE);
+}
+FORM(ordered_down, .sizes = "LI", .usual = {35, 2},
+     .tiles = {TILES(ETK_SORT_RUN, 2 * ETK_SORT_RUN), NULL});
+
+static void
+build_summed(struct bench *b, struct edge *e, const int64_t *n)
+{
+    line(b, e, n, false, NORMAL);
+}
+FORM(summed, .sizes = "LI", .usual = {35, 1},
+     .tiles = {TILES(VECTORS), TILES(VECTORS, ETK_SCAN_COLS, 2 * ETK_SCAN_COLS)});
+
+static void
+build_summed_back(struct bench *b, struct edge *e, const int64_t *n)
+{
+    line(b, e, n, true, NORMAL);
+}
+FORM(summed_back, .sizes = "LI", .usual = {35, 5},
+     .tiles = {TILES(VECTORS), TILES(VECTORS, ETK_SCAN_COLS)});
+
 /* ---- products ---- */
 
 static void
@@ -318,7 +363,33 @@ build_dropped(struct bench *b, struct edge *e, const int64_t *n)
                           .length = 1};
 }
 FORM(dropped, .sizes = "NS", .usual = {3, 35},
-     .tiles = {NULL, TILES(4, ETK_DROPOUT_DRAW, 2 * ETK_DROPOUT_DRAW)});
+     .tiles = {NULL, TILES(4, ETK_DRAW, 2 * ETK_DRAW)});
+
+static void
+drawn(struct bench *b, struct edge *e, const int64_t *n, enum et_random_kind kind)
+{
+    e->attr.random = (struct et_random_attr){
+        .kind = kind, .ndim = 2, .p = 0.3, .ordinal = 5, .shape = {n[0], n[1]}};
+    e->t = (struct trial){ATTR(e->attr.random),
+                          IN(operand(b, ET_I64, INDEX, 1 << 20, ROW, SHAPE(2))),
+                          .length = kind == ET_RANDOM_NORMAL};
+}
+
+static void
+build_drawn(struct bench *b, struct edge *e, const int64_t *n)
+{
+    drawn(b, e, n, ET_RANDOM_BERNOULLI);
+}
+FORM(drawn, .sizes = "NS", .usual = {3, 35},
+     .tiles = {NULL, TILES(4, ETK_DRAW, 2 * ETK_DRAW)});
+
+static void
+build_drawn_normal(struct bench *b, struct edge *e, const int64_t *n)
+{
+    drawn(b, e, n, ET_RANDOM_NORMAL);
+}
+FORM(drawn_normal, .sizes = "NS", .usual = {3, 35},
+     .tiles = {NULL, TILES(4, ETK_DRAW, 2 * ETK_DRAW)});
 
 static void
 build_frames(struct bench *b, struct edge *e, const int64_t *n)

@@ -54,6 +54,7 @@ static const struct row {
 } rows[ET_OP_COUNT] = {
     /* Sums of operands or of products of two, with weights of 1. */
     [ET_OP_sum] = {.manner = SQUARES},
+    [ET_OP_cumsum] = {.manner = SQUARES},
     [ET_OP_matmul] = {.manner = SQUARES},
     [ET_OP_conv2d] = {.manner = SQUARES},
     [ET_OP_conv2d_grad_input] = {.manner = SQUARES},
@@ -65,6 +66,7 @@ static const struct row {
     [ET_OP_sum_squares] = {.manner = ALONE},
     [ET_OP_segment_sum_squares] = {.manner = ALONE},
     [ET_OP_dropout] = {.manner = ALONE},
+    [ET_OP_random] = {.manner = ALONE},
     [ET_OP_mul] = {.manner = ALONE},
     [ET_OP_div] = {.manner = ALONE},
     [ET_OP_square] = {.manner = ALONE},

@@ -358,6 +358,99 @@ test_indexing(void)
     ok(got[0] == 3 && got[1] == 4, "gather picks one of each row");
 }
 
+static void
+test_lines(void)
+{
+    const float rows[] = {3, NAN, -1, 0, 2, 2};
+    float got[6];
+    int32_t at[6];
+
+    begin();
+    struct et_tensor *x = leaf("f32[2,3]", rows), *index;
+    struct et_tensor *up = et_sort(g, x, -1, false, &index);
+    struct et_tensor *both[] = {up, index};
+    need(et_eval(g, both, 2));
+    need(et_tensor_read(cx, up, got, sizeof got));
+    need(et_tensor_read(cx, index, at, sizeof at));
+    ok(got[0] == -1 && got[1] == 3 && isnan(got[2]) && got[3] == 0 && got[5] == 2 &&
+           !memcmp(at, (const int32_t[]){2, 0, 1, 0, 1, 2}, sizeof at),
+       "sort puts the least first and NaN last, and leaves equals in their order");
+    struct et_tensor *down = et_sort(g, x, 0, true, NULL);
+    need(et_eval(g, &down, 1));
+    need(et_tensor_read(cx, down, got, sizeof got));
+    ok(got[0] == 3 && isnan(got[1]) && got[2] == 2 && got[3] == 0 && got[4] == 2 &&
+           got[5] == -1,
+       "sort of columns, the largest first");
+    struct et_tensor *clean = leaf("f32[2,3]", (const float[]){1, 2, 3, 4, 5, 6});
+    struct et_tensor *sums[] = {et_cumsum(g, clean, 1, false),
+                                et_cumsum(g, clean, 0, true)};
+    need(et_eval(g, sums, 2));
+    need(et_tensor_read(cx, sums[0], got, sizeof got));
+    ok(!memcmp(got, (const float[]){1, 3, 6, 4, 9, 15}, sizeof got),
+       "cumsum adds up each row");
+    need(et_tensor_read(cx, sums[1], got, sizeof got));
+    ok(!memcmp(got, (const float[]){5, 7, 9, 4, 5, 6}, sizeof got),
+       "or each column from its end");
+    ok(!et_sort(g, NULL, 0, false, &index) && !index && et_graph_status(g) != ET_OK,
+       "sort of nothing sticks to the graph");
+}
+
+/* Numbers of N samples from sample FIRST on, 5 each, into OUT. */
+static void
+draw(int64_t first, int64_t n, uint64_t ordinal, float *out)
+{
+    const int64_t rng[] = {0x123456789abcdef, first}, shape[] = {n, 5};
+    begin();
+    struct et_tensor *y = et_random_uniform(g, leaf("i64[2]", rng), ordinal, 2, shape);
+    need(et_eval(g, &y, 1));
+    need(et_tensor_read(cx, y, out, (size_t)(5 * n) * sizeof *out));
+}
+
+static void
+test_random(void)
+{
+    enum { N = 20000 };
+    static float ones[N], kept[N], y[N];
+    const int64_t rng[] = {42, 7}, shape[] = {100, 200};
+    float whole[20], part[10];
+    double mean = 0, square = 0;
+    int odd = 0, out = 0;
+
+    draw(10, 4, 3, whole);
+    draw(12, 2, 3, part);
+    ok(!memcmp(whole + 10, part, sizeof part),
+       "a sample's numbers do not depend on the batch that it is in");
+    draw(12, 2, 4, part);
+    ok(memcmp(whole + 10, part, sizeof part), "another ordinal draws others");
+
+    begin();
+    struct et_tensor *key = leaf("i64[2]", rng);
+    for (int i = 0; i < N; i++)
+        ones[i] = 1;
+    struct et_tensor *x = leaf("f32[100,200]", ones);
+    struct et_tensor *all[] = {
+        et_random_bernoulli(g, key, 0.3, 5, 2, shape), et_dropout(g, x, key, 0.3, 5),
+        et_random_uniform(g, key, 5, 2, shape), et_random_normal(g, key, 5, 2, shape)};
+    need(et_eval(g, all, 4));
+    need(et_tensor_read(cx, all[0], y, sizeof y));
+    need(et_tensor_read(cx, all[1], kept, sizeof kept));
+    for (int i = 0; i < N; i++)
+        odd += (y[i] != 0 && y[i] != 1) || (y[i] == 1) != (kept[i] == 0);
+    is_int(odd, 0, "a Bernoulli draw is 1 where a dropout of its ordinal drops");
+    need(et_tensor_read(cx, all[2], kept, sizeof kept));
+    for (int i = 0; i < N; i++)
+        out += kept[i] < 0 || kept[i] >= 1 || (y[i] == 1) != ((double)kept[i] < 0.3);
+    is_int(out, 0, "uniform numbers are in [0, 1), and below p where that is 1");
+    need(et_tensor_read(cx, all[3], y, sizeof y));
+    for (int i = 0; i < N; i++) {
+        mean += (double)y[i] / N;
+        square += (double)y[i] * (double)y[i] / N;
+    }
+    /* Five standard deviations of each. */
+    is_near(mean, 0, 5 / sqrt(N), "normal numbers have mean 0");
+    is_near(square, 1, 5 * sqrt(2. / N), "and variance 1");
+}
+
 int
 main(void)
 {
@@ -373,6 +466,8 @@ main(void)
     test_lists();
     test_reductions();
     test_indexing();
+    test_lines();
+    test_random();
     begin();
     et_graph_free(&g);
     et_device_close(&dev);

@@ -52,6 +52,7 @@ static const struct rule rules[ET_OP_COUNT] = {
     [ET_OP_pow_scalar]    = {WIDE, 0},
     [ET_OP_softplus]      = {WIDE, 0},
     [ET_OP_sum]           = {WIDE, 0},
+    [ET_OP_cumsum]        = {WIDE, 0},
     [ET_OP_sum_squares]   = {WIDE, 0},
     [ET_OP_segment_sum_squares] = {WIDE, 1},
     [ET_OP_layer_norm]    = {WIDE, 7}, /* a residual is added as it is */

@@ -2,16 +2,11 @@
 /* loops_dropout.c: y = x/(1-p) where kept, 0 elsewhere; its own gradient.
  *
  * The mask is defined in kernels/ref/dropout.c: element e of a sample is kept iff its
- * word of Philox-4x32-10 at (sample, ordinal, e/4) gives u >= p. Counters are
- * independent, so 16 blocks of four words run side by side in vectors. Some 100 integer
- * operations per four elements: bound by arithmetic, not memory. */
+ * word of Philox-4x32-10 at (sample, ordinal, e/4) gives u >= p. */
 #include <math.h>
 
-#include "etude/rng.h"
 #include "kernels/cpu/loops_arrays.h"
-#include "kernels/cpu/tiles.h"
-
-#define BLOCKS (ETK_DROPOUT_DRAW / 4) /* of four elements */
+#include "kernels/cpu/loops_draw.h"
 
 struct dropout_kernel {
     struct et_kernel base;
@@ -23,29 +18,6 @@ struct dropout_kernel {
     int pieces;
 };
 
-/* The words of 4 BLOCKS elements from block FIRST on. */
-static void
-draw(uint32_t *restrict word, uint64_t key, uint64_t sample, uint64_t ordinal,
-     uint64_t first)
-{
-    uint32_t c0[BLOCKS], c1[BLOCKS], c2[BLOCKS], c3[BLOCKS];
-#pragma omp simd
-    for (int i = 0; i < BLOCKS; i++) {
-        uint32_t out[4];
-        et_philox(out, key, sample, ordinal << 32 | (first + (uint64_t)i));
-        c0[i] = out[0];
-        c1[i] = out[1];
-        c2[i] = out[2];
-        c3[i] = out[3];
-    }
-    for (int i = 0; i < BLOCKS; i++) {
-        word[4 * i] = c0[i];
-        word[4 * i + 1] = c1[i];
-        word[4 * i + 2] = c2[i];
-        word[4 * i + 3] = c3[i];
-    }
-}
-
 static et_status
 run_dropout(struct et_kernel *kernel, void *const *ptr, void *ws)
 {
@@ -54,13 +26,13 @@ run_dropout(struct et_kernel *kernel, void *const *ptr, void *ws)
     const int64_t *rng = b.in[1];
 #pragma omp parallel for schedule(static) num_threads(k->pieces) if (k->pieces > 1)
     for (int64_t chunk = 0; chunk < k->samples * k->chunks; chunk++) {
-        int64_t sample = chunk / k->chunks, at = chunk % k->chunks * 4 * BLOCKS;
-        int64_t n = k->size - at < 4 * BLOCKS ? k->size - at : 4 * BLOCKS;
+        int64_t sample = chunk / k->chunks, at = chunk % k->chunks * ETK_DRAW;
+        int64_t n = k->size - at < ETK_DRAW ? k->size - at : ETK_DRAW;
         const float *x = (const float *)b.in[0] + sample * k->size + at;
         float *y = (float *)b.out[0] + sample * k->size + at;
-        uint32_t word[4 * BLOCKS];
-        draw(word, (uint64_t)rng[0], (uint64_t)(rng[1] + sample), k->ordinal,
-             (uint64_t)at / 4);
+        uint32_t word[ETK_DRAW];
+        etk_draw(word, (uint64_t)rng[0], (uint64_t)(rng[1] + sample), k->ordinal,
+                 (uint64_t)at / 4);
         for (int64_t i = 0; i < n; i++)
             y[i] = word[i] >> 8 >= k->threshold ? x[i] * k->scale : 0;
     }
@@ -85,7 +57,7 @@ ETK_NAME(etk_prepare_dropout)(struct et_device_handle *d, const struct et_call *
     arrays_init(&k->arrays, call, &x, ws);
     k->samples = x.ndim > 0 ? x.shape[0] : 1;
     k->size = et_desc_count(&x) / k->samples;
-    k->chunks = (k->size + 4 * BLOCKS - 1) / (4 * BLOCKS);
+    k->chunks = (k->size + ETK_DRAW - 1) / (ETK_DRAW);
     k->threshold = (uint32_t)ceil(o->p * 0x1p24);
     k->scale = (float)(1 / (1 - o->p));
     k->ordinal = o->ordinal;

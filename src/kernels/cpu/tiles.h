@@ -25,8 +25,8 @@
 #define ETK_DEPTHWISE_LANES 16
 #define ETK_DEPTHWISE_PAIR  2
 
-/* loops_dropout.c: elements whose words are drawn at a time */
-#define ETK_DROPOUT_DRAW 64
+/* loops_draw.h: elements whose words are drawn at a time */
+#define ETK_DRAW 64
 
 /* loops_elementwise.c: elements of a block, and of a cast inside a program */
 #define ETK_ELEMENT_MIN  128
@@ -51,6 +51,11 @@
 #define ETK_SDPA_DEPTH   128
 #define ETK_SDPA_ROWS    8
 #define ETK_SDPA_ROWS_2  4 /* where they are wider */
+
+/* loops_scan.c: columns whose sums are kept beside each other; elements that are put in
+ * order one by one */
+#define ETK_SCAN_COLS 64
+#define ETK_SORT_RUN  16
 
 /* loops_segment.c: lanes, and elements of a part */
 #define ETK_SEGMENT_LANES 64

@@ -4,11 +4,12 @@
  *   argmax  the first of the largest along an axis
  *   topk    the k largest, descending; equals in their order
  *
- * An element and its place make one 64-bit key: the float's bits in an order that
- * integers have too, NaN above all and -0 as 0, then the place upside down. The largest
- * key is the winner, all keys differ, and the next winner is the largest key below the
- * last one. A few winners are found by as many passes over the line, which stays in the
- * caches; many by counting for each element the keys that are larger. */
+ * An element and its place make one 64-bit key: the float's order (order.cuh), then the
+ * place upside down. The largest key is the winner, all keys differ, and the next winner
+ * is the largest key below the last one. A few winners are found by as many passes over
+ * the line, which stays in the caches; many by counting for each element the keys that
+ * are larger. */
+#include "kernels/cuda/order.cuh"
 #include "kernels/cuda/select.h"
 #include "kernels/cuda/softmax.cuh"
 
@@ -22,11 +23,7 @@ struct select_arg {
 static __device__ __forceinline__ uint64_t
 key_of(float v, int64_t place)
 {
-    uint32_t bits = __float_as_uint(v + 0.0f);
-    uint32_t order = v != v            ? 0xffffffffu
-                     : bits >> 31 != 0 ? ~bits
-                                       : bits | 0x80000000u;
-    return (uint64_t)order << 32 | (0xffffffffu - (uint32_t)place);
+    return (uint64_t)etk_order_of(v) << 32 | (0xffffffffu - (uint32_t)place);
 }
 
 static __device__ __forceinline__ int64_t

@@ -172,14 +172,14 @@ void etk_ref_elementwise(const struct etk_ref *r);
 #define ETK_REF_LIST(X)                                                        \
     X(fill) X(iota) X(cast) X(fused)                                           \
     X(sum) X(amax) X(amin) X(sum_squares) X(segment_sum_squares)               \
-    X(argmax) X(topk) X(matmul)                                                \
+    X(argmax) X(topk) X(sort) X(cumsum) X(matmul)                              \
     X(conv2d) X(conv2d_fused) X(conv2d_grad_input) X(conv2d_grad_weight)       \
     X(max_pool2d) X(avg_pool2d) X(adaptive_avg_pool2d) X(resize2d)             \
     X(batch_norm) X(batch_norm_grad) X(layer_norm) X(group_norm)               \
     X(softmax) X(softmax_grad) X(log_softmax) X(log_softmax_grad)              \
     X(cross_entropy) X(cross_entropy_grad)                                     \
-    X(take) X(gather) X(copy) X(concat) X(pack) X(pad) X(flip) X(dropout) \
-    X(image_batch)
+    X(take) X(gather) X(copy) X(concat) X(pack) X(pad) X(flip) X(dropout)      \
+    X(random) X(image_batch)
 /* Those of them that sum in acc. */
 #define ETK_REF_ACC_LIST(X)                                                    \
     X(sdpa) X(sdpa_grad) X(max_pool2d_grad) X(avg_pool2d_grad)                 \

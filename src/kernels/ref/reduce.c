@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce.c: sums, extremes and winners. NaN wins every comparison, as in PyTorch. */
+/* reduce.c: sums, extremes, winners and order. NaN wins every comparison, as in
+ * PyTorch. */
 #include "kernels/ref/array.h"
 
 #include <math.h>
@@ -120,38 +121,71 @@ etk_ref_argmax(const struct etk_ref *r)
     }
 }
 
-/* Is element A of a row before element B in descending order? Equals stay. */
+/* Is element A of a line along AXIS before element B? In descending order or in
+ * ascending; equals stay. */
 static bool
-before(const struct etk_array *row, int64_t a, int64_t b)
+before(const struct etk_array *line, int axis, bool descending, int64_t a, int64_t b)
 {
-    int64_t stride = row->d.stride[row->d.ndim - 1];
-    double va = etk_get(row, a * stride), vb = etk_get(row, b * stride);
-    return etk_wins(va, vb) || (!etk_wins(vb, va) && a < b);
+    int64_t stride = line->d.stride[axis];
+    double va = etk_get(line, a * stride), vb = etk_get(line, b * stride);
+    bool wins = etk_wins(va, vb), loses = etk_wins(vb, va);
+    return (descending ? wins : loses) || (!wins && !loses && a < b);
 }
 
-/* Element J of a row is written at its rank, the number of elements before it. */
+/* Element J of a line is written at its rank, the number of elements before it, if that
+ * is below N. */
+static void
+put_in_order(const struct etk_ref *r, int axis, bool descending, int64_t n)
+{
+    const struct etk_array *x = &r->in[0], *value = &r->out[0], *index = &r->out[1];
+    struct et_desc rest = etk_without(&x->d, axis);
+    for (struct etk_pos i = etk_begin(&rest); !i.end; etk_next(&rest, &i)) {
+        struct etk_array line = {.d = x->d};
+        int64_t base = etk_offset(&x->d, i.ix);
+        line.p = x->p + base * (int64_t)et_dtype_size(x->d.dtype);
+        for (int64_t j = 0; j < x->d.shape[axis]; j++) {
+            int64_t rank = 0;
+            for (int64_t k = 0; k < x->d.shape[axis]; k++)
+                rank += before(&line, axis, descending, k, j);
+            if (rank >= n)
+                continue;
+            i.ix[axis] = rank;
+            etk_move(value, etk_offset(&value->d, i.ix), x,
+                     base + j * x->d.stride[axis]);
+            etk_set(index, etk_offset(&index->d, i.ix), (double)j);
+        }
+        i.ix[axis] = 0;
+    }
+}
+
 void
 etk_ref_topk(const struct etk_ref *r)
 {
     const struct et_axis_attr *o = r->attr;
-    const struct etk_array *x = &r->in[0], *value = &r->out[0], *index = &r->out[1];
-    int last = x->d.ndim - 1;
-    struct et_desc rest = etk_without(&x->d, last);
+    put_in_order(r, r->in[0].d.ndim - 1, true, o->n);
+}
+
+void
+etk_ref_sort(const struct etk_ref *r)
+{
+    const struct et_axis_attr *o = r->attr;
+    put_in_order(r, o->axis, o->reverse, r->in[0].d.shape[o->axis]);
+}
+
+void
+etk_ref_cumsum(const struct etk_ref *r)
+{
+    const struct et_axis_attr *o = r->attr;
+    const struct etk_array *x = &r->in[0], *y = &r->out[0];
+    struct et_desc rest = etk_without(&x->d, o->axis);
+    int64_t n = x->d.shape[o->axis];
     for (struct etk_pos i = etk_begin(&rest); !i.end; etk_next(&rest, &i)) {
-        struct etk_array row = {.d = x->d};
-        int64_t base = etk_offset(&x->d, i.ix);
-        row.p = x->p + base * (int64_t)et_dtype_size(x->d.dtype);
-        for (int64_t j = 0; j < x->d.shape[last]; j++) {
-            int64_t rank = 0;
-            for (int64_t k = 0; k < x->d.shape[last]; k++)
-                rank += before(&row, k, j);
-            if (rank >= o->n)
-                continue;
-            i.ix[last] = rank;
-            etk_move(value, etk_offset(&value->d, i.ix), x,
-                     base + j * x->d.stride[last]);
-            etk_set(index, etk_offset(&index->d, i.ix), (double)j);
+        double sum = 0;
+        for (int64_t k = 0; k < n; k++) {
+            i.ix[o->axis] = o->reverse ? n - 1 - k : k;
+            sum += etk_get(x, etk_offset(&x->d, i.ix));
+            etk_set(y, etk_offset(&y->d, i.ix), sum);
         }
-        i.ix[last] = 0;
+        i.ix[o->axis] = 0;
     }
 }
