@@ -5,6 +5,7 @@
  *     status.h ctx.h types.h   how things fail, where memory is from, what arrays are;
  *     span.h                   what takes time, for a profile
  *  2. tensor.h graph.h op.h    a leaf with storage or a node; expressions; operations
+ *     custom.h                 operations of your own: examples/custom_op.c
  *  3. device.h attr.h          what a device module gives: kernels for those operations
  *     comm.h                   what the ranks of a run do together
  *  4. option.h time.h rng.h    option tables, training time, counter-based randomness
@@ -30,6 +31,7 @@
 #include "etude/types.h"
 #include "etude/tensor.h"
 #include "etude/op.h"
+#include "etude/custom.h"
 #include "etude/graph.h"
 #include "etude/comm.h"
 #include "etude/rng.h"

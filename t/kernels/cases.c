@@ -306,7 +306,8 @@ cases_fused(struct bench *b)
 
 /* ---- the table ---- */
 
-/* Views, the assignment and what ranks do together have no kernel. */
+/* Views, the assignment and what ranks do together have no kernel, and custom has the
+ * user's: t/unit/custom.c. */
 static void
 no_kernel(struct bench *b)
 {
@@ -321,6 +322,7 @@ static void (*const families[ET_OP_COUNT])(struct bench *) = {
     [ET_OP_slice] = no_kernel,
     [ET_OP_detach] = no_kernel,
     [ET_OP_all_reduce] = no_kernel,
+    [ET_OP_custom] = no_kernel,
     [ET_OP_fill] = cases_fill,
     [ET_OP_iota] = cases_iota,
     [ET_OP_cast] = cases_cast,

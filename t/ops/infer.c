@@ -471,6 +471,8 @@ static const struct test tests[] = {
     {"a probability is at most 1", ET_OP_random,
      ATTR(random, .ndim = 1, .shape = {4}, .p = 1.5), "i64[2]",
      "!invalid value: random: probability 1.5 is outside [0, 1]"},
+    {"a node of a class is not made by its number", ET_OP_custom, NO_ATTR, "f32[2]",
+     "!invalid value: custom: et_custom makes such nodes"},
     {"ranks add up what lies in any order", ET_OP_all_reduce, NULL, 0,
      "f32[2,3,4,5]cl f32[1]", "f32[2,3,4,5]cl"},
     {"ranks add up floats", ET_OP_all_reduce, NULL, 0, "i32[2]",

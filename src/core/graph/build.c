@@ -125,8 +125,8 @@ et_graph_get_stats(const struct et_graph *g, struct et_graph_stats *out)
     *out = g->stats;
 }
 
-static struct et_tensor *
-fail(struct et_graph *g, et_status status)
+struct et_tensor *
+eti_graph_fail(struct et_graph *g, et_status status)
 {
     if (g->status == ET_OK)
         g->status = status;
@@ -138,7 +138,7 @@ eti_graph_alloc(struct et_graph *g, size_t bytes)
 {
     void *p = g->status == ET_OK ? eti_arena_alloc(&g->arena, bytes) : NULL;
     if (!p)
-        fail(g, ET_ENOMEM);
+        eti_graph_fail(g, ET_ENOMEM);
     return p;
 }
 
@@ -217,41 +217,49 @@ infer(struct et_graph *g, struct eti_node *n, struct et_tensor *const *in)
 }
 
 struct et_tensor *
-et_apply(struct et_graph *g, enum et_op_id id, struct et_tensor *const *in, int n_in,
-         const void *attr, size_t attr_size, struct et_tensor **out)
+eti_apply_op(struct et_graph *g, const struct et_op *op, struct et_tensor *const *in,
+             int n_in, const void *attr, size_t attr_size, struct et_tensor **out)
 {
-    const struct et_op *op = et_op_get(id);
     for (int i = 0; out && i < op->n_out; i++)
         out[i] = NULL;
     if (g->status != ET_OK)
         return NULL;
     if (n_in < op->min_in || (op->max_in >= 0 && n_in > op->max_in))
-        return fail(g, ET_FAIL(g->cx, ET_EINVAL, "%s takes %d to %d operands, got %d",
-                               op->name, op->min_in, op->max_in, n_in));
+        return eti_graph_fail(g, ET_FAIL(g->cx, ET_EINVAL,
+                                         "%s takes %d to %d operands, got %d", op->name,
+                                         op->min_in, op->max_in, n_in));
     for (int i = 0; i < n_in; i++) {
         if (!in[i] && i < op->min_in)
-            return fail(
+            return eti_graph_fail(
                 g, ET_FAIL(g->cx, ET_EINVAL, "%s: operand %d is missing", op->name, i));
         if (in[i] && !is_current(g, in[i]))
-            return fail(g, ET_FAIL(g->cx, ET_EINVAL,
-                                   "%s: operand %d belongs to a step that has ended",
-                                   op->name, i));
+            return eti_graph_fail(
+                g, ET_FAIL(g->cx, ET_EINVAL,
+                           "%s: operand %d belongs to a step that has ended", op->name,
+                           i));
     }
-    et_status status = g->low ? eti_autocast(g, id, &in, n_in) : ET_OK;
+    et_status status = g->low ? eti_autocast(g, op->id, &in, n_in) : ET_OK;
     if (status != ET_OK)
-        return fail(g, status);
+        return eti_graph_fail(g, status);
     struct eti_node *n = new_node(g, op, n_in, attr, attr_size);
     if (!n)
-        return fail(g, ET_ENOMEM);
+        return eti_graph_fail(g, ET_ENOMEM);
     status = infer(g, n, in);
     if (status != ET_OK)
-        return fail(g, status);
+        return eti_graph_fail(g, status);
     g->node[g->n_nodes++] = &n->pub;
     if (g->eager && (status = eti_eager_run(g, &n->pub)) != ET_OK)
-        return fail(g, status);
+        return eti_graph_fail(g, status);
     for (int i = 0; out && i < op->n_out; i++)
         out[i] = &n->pub.out[i];
     return op->n_out ? &n->pub.out[0] : NULL;
+}
+
+struct et_tensor *
+et_apply(struct et_graph *g, enum et_op_id id, struct et_tensor *const *in, int n_in,
+         const void *attr, size_t attr_size, struct et_tensor **out)
+{
+    return eti_apply_op(g, et_op_get(id), in, n_in, attr, attr_size, out);
 }
 
 /* The assignment to LEAF that is pending, or NULL. */
@@ -291,27 +299,28 @@ et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
         return;
     char a[128], b[128];
     if (leaf->node) {
-        fail(g, ET_FAIL(g->cx, ET_EINVAL, "assign: %s is not a leaf",
-                        et_desc_text(&leaf->desc, a, sizeof a)));
+        eti_graph_fail(g, ET_FAIL(g->cx, ET_EINVAL, "assign: %s is not a leaf",
+                                  et_desc_text(&leaf->desc, a, sizeof a)));
         return;
     }
     if (leaf->desc.dtype != value->desc.dtype ||
         !et_desc_same_shape(&leaf->desc, &value->desc)) {
-        fail(g, ET_FAIL(g->cx, ET_ESHAPE, "assign: %s cannot take %s",
-                        et_desc_text(&leaf->desc, a, sizeof a),
-                        et_desc_text(&value->desc, b, sizeof b)));
+        eti_graph_fail(g, ET_FAIL(g->cx, ET_ESHAPE, "assign: %s cannot take %s",
+                                  et_desc_text(&leaf->desc, a, sizeof a),
+                                  et_desc_text(&value->desc, b, sizeof b)));
         return;
     }
     if (find_assignment(g, leaf)) {
-        fail(g,
-             ET_FAIL(g->cx, ET_EINVAL, "assign: %s is assigned twice in one evaluation",
-                     leaf->name ? leaf->name : et_desc_text(&leaf->desc, a, sizeof a)));
+        eti_graph_fail(
+            g,
+            ET_FAIL(g->cx, ET_EINVAL, "assign: %s is assigned twice in one evaluation",
+                    leaf->name ? leaf->name : et_desc_text(&leaf->desc, a, sizeof a)));
         return;
     }
     et_status status =
         eti_grow(g->cx, &g->assign, &g->cap_assign, g->n_assign + 1, sizeof *g->assign);
     if (status != ET_OK) {
-        fail(g, status);
+        eti_graph_fail(g, status);
         return;
     }
     struct et_tensor *low = eti_shadow_leaf(g, leaf);

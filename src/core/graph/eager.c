@@ -58,6 +58,15 @@ reduce(struct et_graph *g, const struct et_node *node, void *const *ptr)
 }
 
 static et_status
+run(struct et_graph *g, const struct et_node *node, struct et_kernel *kernel,
+    void *const *ptr, void *workspace)
+{
+    const struct et_device_table *t = g->dev->table;
+    et_status status = t->run(kernel, ptr, workspace, NULL);
+    return status == ET_OK ? ET_OK : eti_kernel_failed(g, status, node->op->name);
+}
+
+static et_status
 compute(struct et_graph *g, struct et_node *node, struct et_desc *desc, void **ptr)
 {
     const struct et_device_table *t = g->dev->table;
@@ -94,7 +103,7 @@ compute(struct et_graph *g, struct et_node *node, struct et_desc *desc, void **p
     void *workspace;
     status = keep(g, workspace_bytes, &workspace);
     if (status == ET_OK)
-        status = t->run(kernel, ptr, workspace, NULL);
+        status = run(g, node, kernel, ptr, workspace);
     t->release(kernel);
     g->stats.kernels_run++;
     return status;

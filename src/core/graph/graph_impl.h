@@ -153,6 +153,9 @@ double eti_least_seconds(const struct et_device_peak *peak, const struct eti_ir 
                          const struct eti_step *s, const char **bound);
 
 void eti_ir_free(struct et_graph *g);
+/* The kernel of an operation called NAME has failed with STATUS: says so. */
+ET_NODISCARD et_status eti_kernel_failed(struct et_graph *g, et_status status,
+                                         const char *name);
 /* Frees what can be made again: slab, workspace, and plans but KEEP that this step has
  * not run (the results of those it has run may still be read). Between evaluations. */
 void eti_drop_caches(struct et_graph *g, const struct eti_plan *keep);

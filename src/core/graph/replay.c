@@ -92,6 +92,15 @@ trace_item(struct et_graph *g, struct eti_plan *p, const struct eti_plan_item *i
     return status;
 }
 
+et_status
+eti_kernel_failed(struct et_graph *g, et_status status, const char *name)
+{
+    const struct et_device_table *t = g->dev->table;
+    const char *why = t->why ? t->why(g->dev->handle) : "";
+    return ET_FAIL(g->cx, status, "%s failed on %s%s%s", name, t->name,
+                   why[0] ? ": " : "", why);
+}
+
 struct launch {
     struct et_graph *g;
     struct eti_plan *p;
@@ -103,16 +112,13 @@ launch(void *data)
 {
     const struct launch *l = data;
     struct et_graph *g = l->g;
-    const struct et_device_table *t = g->dev->table;
     for (int i = l->p->has_run ? l->p->n_once : 0; i < l->p->n_items; i++) {
         const struct eti_plan_item *item = &l->p->item[i];
         et_status status =
             l->tracer ? trace_item(g, l->p, item, l->tracer) : run_item(g, l->p, item);
-        const char *why = status != ET_OK && t->why ? t->why(g->dev->handle) : "";
         if (status == ET_OK)
             continue;
-        (void)ET_FAIL(g->cx, status, "%s failed on %s%s%s", item->name, t->name,
-                      why[0] ? ": " : "", why);
+        (void)!eti_kernel_failed(g, status, item->name);
         /* The memory that they work on may be gone soon; what has failed first is
          * told. */
         (void)!eti_collectives_wait(g, &l->p->collectives, l->p->collectives.n);

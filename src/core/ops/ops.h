@@ -103,6 +103,13 @@ struct et_tensor *eti_channel_view(struct et_graph *g, struct et_tensor *v, int 
 struct et_tensor *eti_slice_box(struct et_graph *g, struct et_tensor *x,
                                 const struct et_slice_attr *box);
 
+/* STATUS sticks to G, unless one does already. NULL. (graph/build.c) */
+struct et_tensor *eti_graph_fail(struct et_graph *g, et_status status);
+/* As et_apply, of an operation that is described by OP: until G's reset.
+ * (graph/build.c) */
+struct et_tensor *eti_apply_op(struct et_graph *g, const struct et_op *op,
+                               struct et_tensor *const *in, int n_in, const void *attr,
+                               size_t attr_size, struct et_tensor **out);
 /* What et_device_table.aligned_columns of G's device says. (graph/build.c) */
 int64_t eti_aligned_columns(const struct et_graph *g);
 /* X in the dtype that a product takes it in. (graph/autocast.c) */

@@ -64,6 +64,7 @@ struct et_device_handle {
     const struct etk_loops *loops;
     struct dnnl_engine *engine; /* oneDNN's, for the adapters */
     struct dnnl_stream *stream;
+    char why[256], told[256]; /* what an operation of the user's says of a failure */
     bool native_bf16; /* products of bf16 are computed in bf16: native.h */
     etk_prepare_fn *prepare[ET_OP_COUNT]; /* NULL: the module has no such kernel */
 };
@@ -76,6 +77,7 @@ void etk_onednn_version(int *major, int *minor, int *patch);
 bool etk_onednn_has_bf16(void);
 etk_prepare_fn etk_prepare_conv2d, etk_prepare_conv2d_fused,
     etk_prepare_conv2d_grad_input, etk_prepare_conv2d_grad_weight, etk_prepare_matmul;
+etk_prepare_fn etk_prepare_custom;       /* custom.c */
 etk_prepare_fn etk_prepare_conv2d_split; /* conv2d_fused as two kernels */
 
 /* The processor's name, as the system tells it (device.c). */

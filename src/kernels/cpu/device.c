@@ -80,6 +80,7 @@ static const struct etk_cpu_row adapters[] = {
     {ET_OP_conv2d_fused, etk_prepare_conv2d_fused},
     {ET_OP_conv2d_grad_input, etk_prepare_conv2d_grad_input},
     {ET_OP_conv2d_grad_weight, etk_prepare_conv2d_grad_weight},
+    {ET_OP_custom, etk_prepare_custom},
 };
 
 static void
@@ -388,6 +389,15 @@ cpu_describe(const struct et_kernel *k)
     return k->what;
 }
 
+/* Said once: it is of no later failure. */
+static const char *
+cpu_why(struct et_device_handle *d)
+{
+    memcpy(d->told, d->why, sizeof d->told);
+    d->why[0] = '\0';
+    return d->told;
+}
+
 static et_status
 cpu_sync(struct et_device_handle *d, struct et_stream *stream)
 {
@@ -416,6 +426,7 @@ et_device_module(void)
         .run = cpu_run,
         .describe = cpu_describe,
         .sync = cpu_sync,
+        .why = cpu_why,
     };
     return &table;
 }

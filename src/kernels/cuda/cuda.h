@@ -110,6 +110,8 @@ etk_launched(const struct et_kernel *k, cudaError_t code)
 {
     return code == cudaSuccess ? ET_OK : etk_fail(k->dev, ETK_CUDA, (int)code, k->what);
 }
+/* Notes WHY in the handle: what another than a library says. */
+void etk_note(struct et_device_handle *d, const char *why);
 /* The last failure, in a sentence; "" if there was none. A copy: until the thread's
  * next call. */
 const char *etk_why(struct et_device_handle *d);

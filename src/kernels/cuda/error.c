@@ -192,6 +192,14 @@ etk_fail(struct et_device_handle *d, enum etk_library library, int code,
     return status;
 }
 
+void
+etk_note(struct et_device_handle *d, const char *why)
+{
+    pthread_mutex_lock(&d->lock);
+    snprintf(d->why, sizeof d->why, "%s", why);
+    pthread_mutex_unlock(&d->lock);
+}
+
 const char *
 etk_why(struct et_device_handle *d)
 {

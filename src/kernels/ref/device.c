@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c: the device table of the reference. */
 #include "kernels/ref/ref.h"
+#include "kernels/custom.h"
 #include "kernels/ref/array.h"
 
 #include <stdio.h>
@@ -9,10 +10,14 @@
 
 struct et_device_handle {
     int index;
+    char why[256], told[256]; /* what an operation of the user's says of a failure */
 };
 
 struct et_kernel {
     struct etk_ref ref;
+    struct etk_custom custom; /* of such an operation: then run is NULL */
+    struct et_device_handle *dev;
+    int64_t items;
     void (*run)(const struct etk_ref *);
     bool sums_in_acc;
 };
@@ -107,6 +112,7 @@ ref_release(struct et_kernel *k)
         return;
     free((void *)k->ref.attr);
     free(k->ref.in);
+    etk_custom_free(&k->custom);
     free(k);
 }
 
@@ -138,6 +144,40 @@ kernel_new(const struct et_call *call, struct row row, struct et_kernel **out)
         k->ref.out[i].d = call->out[i];
     *out = k;
     return ET_OK;
+}
+
+/* An operation of the user's, in one piece. */
+static et_status
+prepare_custom(struct et_device_handle *h, const struct et_call *call,
+               struct et_kernel **out, size_t *workspace, char *why, size_t why_size)
+{
+    if (!etk_custom_type(call)->host) {
+        snprintf(why, why_size, "its class has no host function");
+        return ET_ENOTSUP;
+    }
+    struct et_kernel *k = calloc(1, sizeof *k);
+    if (!k)
+        return ET_ENOMEM;
+    k->dev = h;
+    et_status status = etk_custom_init(&k->custom, call);
+    if (status != ET_OK) {
+        ref_release(k);
+        return status;
+    }
+    *workspace = etk_custom_workspace(call);
+    k->items = etk_custom_items(call);
+    *out = k;
+    return ET_OK;
+}
+
+static et_status
+run_custom(struct et_kernel *k, void *const *ptr, void *workspace)
+{
+    struct et_custom_run run =
+        etk_custom_run(&k->custom, ptr, workspace, k->dev->why, sizeof k->dev->why);
+    k->dev->why[0] = '\0';
+    run.end = k->items;
+    return k->custom.type->host(&run);
 }
 
 static et_status
@@ -172,7 +212,8 @@ static et_status
 ref_prepare(struct et_device_handle *h, const struct et_call *call,
             struct et_kernel **out, size_t *workspace, char *why, size_t why_size)
 {
-    (void)h;
+    if (call->op == ET_OP_custom)
+        return prepare_custom(h, call, out, workspace, why, why_size);
     ET_TRY(check(call, why, why_size));
     struct row row = row_of(call->op);
     *workspace = 0;
@@ -188,6 +229,8 @@ ref_run(struct et_kernel *k, void *const *ptr, void *workspace,
 {
     (void)stream;
     double *acc = workspace;
+    if (k->custom.type)
+        return run_custom(k, ptr, workspace);
     for (int i = 0; i < k->ref.n_in + k->ref.n_out; i++)
         k->ref.in[i].p = k->ref.in[i].d.dtype == ET_NONE ? NULL : ptr[i];
     for (int i = 0; k->sums_in_acc && i < k->ref.n_out; i++) {
@@ -203,8 +246,16 @@ ref_run(struct et_kernel *k, void *const *ptr, void *workspace,
 static const char *
 ref_describe(const struct et_kernel *k)
 {
-    (void)k;
-    return "ref:loop";
+    return k->custom.type ? "ref:custom" : "ref:loop";
+}
+
+/* Said once: it is of no later failure. */
+static const char *
+ref_why(struct et_device_handle *h)
+{
+    memcpy(h->told, h->why, sizeof h->told);
+    h->why[0] = '\0';
+    return h->told;
 }
 
 static et_status
@@ -230,6 +281,7 @@ static const struct et_device_table table = {
     .run = ref_run,
     .describe = ref_describe,
     .sync = ref_sync,
+    .why = ref_why,
 };
 
 const struct et_device_table *
