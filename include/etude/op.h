@@ -195,6 +195,16 @@ struct et_tensor *et_matmul(struct et_graph *g, struct et_tensor *a,
  * longer: what multiplies it, and its gradient, then reads aligned rows. */
 struct et_tensor *et_linear(struct et_graph *g, struct et_tensor *x,
                             struct et_tensor *w, struct et_tensor *bias);
+/* Products of N arrays, 1 to 16, summed over axes by name, as NumPy's einsum: EQUATION
+ * has a letter for each axis of each operand, and for each axis of the result behind
+ * "->", "bij,bjk->bik"; spaces count nothing. One letter has one length. Letters that
+ * the result lacks are summed over; a letter that an operand has twice takes its
+ * diagonal. Without "->" the result has the letters that occur once, in the alphabet's
+ * order. Operands are multiplied from the left to the right, and no product on the way
+ * may have more than ET_MAX_DIMS axes. There is no ellipsis. What is wrong (EINVAL,
+ * ESHAPE) is told with its place in EQUATION. */
+struct et_tensor *et_einsum(struct et_graph *g, const char *equation,
+                            struct et_tensor *const *x, int n);
 /* x [N,C,H,W], w [K,C/groups,R,S], bias? [K] -> [N,K,P,Q]. O's SHAPE is ignored; 0 for
  * stride, dilation or groups means 1. */
 struct et_tensor *et_conv2d(struct et_graph *g, struct et_tensor *x,
