@@ -207,6 +207,7 @@ main(void)
     int same = 0;
     if (et_ctx_new(&r.cx) != ET_OK)
         return 1;
+    et_ctx_set_checks(r.cx, true); /* says what is freed or closed too early */
     et_status status = train(&r, &teacher, &student);
     if (status != ET_OK)
         fprintf(stderr, "distillation: %s\n", et_error_get(r.cx)->message);

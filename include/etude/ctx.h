@@ -25,6 +25,19 @@ ET_NODISCARD et_status et_ctx_new(struct et_ctx **out);
 /* Everything made with it must be gone. NULL within is allowed; *CX becomes NULL. */
 void et_ctx_free(struct et_ctx **cx);
 
+/* Checks of the order in which things end. ON: a context is not freed while there are
+ * devices or memory of it, nor a device closed while there are graphs or storages on
+ * it, and an evaluation does not read a leaf that was freed after it was built. ON is
+ * the start in a library built with --enable-debug. Without them each of these is
+ * undefined. They cost memory for the handles of leaves that are freed while a graph
+ * on their device has nodes, until its reset.
+ *
+ * An evaluation returns EINVAL. et_ctx_free and et_device_close, which return nothing,
+ * do nothing: the pointer stays what it was, for another try. What is left is counted
+ * in a sentence, which is the context's error unless it has one, and a line of its log,
+ * or of stderr where it logs nowhere. */
+void et_ctx_set_checks(struct et_ctx *cx, bool on);
+
 /* Lines at LEVEL and above go to FN. DATA is borrowed until the context is freed. */
 void et_ctx_set_log(struct et_ctx *cx, enum et_log_level level, et_log_fn *fn,
                     void *data);

@@ -8,8 +8,9 @@
  * replay of prepared kernels over fixed addresses.
  *
  * The first error of a function that appends sticks to the graph; later functions
- * return NULL and do nothing; et_eval returns the status. Model code stays formulas. An
- * evaluation that fails by itself, for want of memory or in a kernel, does not stick.
+ * return NULL and do nothing, whatever they are given; et_eval returns the status.
+ * Model code stays formulas. An evaluation that fails by itself, for want of memory or in a
+ * kernel, does not stick.
  *
  * A step is a transaction: et_assign'ed leaves change only at the end of an evaluation,
  * in the commit. Until then every read of a leaf sees the old value. */
@@ -44,7 +45,8 @@ void et_graph_set_comm(struct et_graph *g, struct et_comm *comm);
 
 /* Gradients of the scalar LOSS with respect to the N PARAMS, as more nodes, into GRADS
  * [N]: of PARAMS[i]'s shape and dtype, or NULL where LOSS does not depend on it. PARAMS
- * may be leaves or values of this graph. ESHAPE: LOSS is no scalar. */
+ * may be leaves or values of this graph. ESHAPE: LOSS is no scalar. EINVAL, which
+ * sticks: a tensor is NULL, or not this graph's or device's. */
 ET_NODISCARD et_status et_grad(struct et_graph *g, struct et_tensor *loss,
                                struct et_tensor *const *params, int n,
                                struct et_tensor **grads);
@@ -55,7 +57,7 @@ ET_NODISCARD et_status et_grad_from(struct et_graph *g, struct et_tensor *output
                                     struct et_tensor **grads);
 
 /* LEAF takes VALUE (same shape and dtype) in the commit of the next evaluation. One
- * assignment to a leaf per evaluation. */
+ * assignment to a leaf per evaluation. What is wrong sticks to the graph. */
 void et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value);
 /* The same in place of what LEAF has been assigned in this evaluation, if anything. */
 void et_reassign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value);

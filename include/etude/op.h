@@ -3,9 +3,11 @@
  *
  * Letters: N C H W images, K out-channels, R S filter, B T D sequences, M N K matrices.
  * Every function appends a node and returns its value, or NULL when the graph already
- * holds an error, this call is wrong (which then sticks), or an operand is NULL.
- * What is wrong is one of ESHAPE, EDTYPE (operands must be floats of one dtype unless
- * the comment says otherwise; nothing is cast silently), and EINVAL for an attribute.
+ * holds an error or this call is wrong, which then sticks. What is wrong is one of
+ * ESHAPE, EDTYPE (operands must be floats of one dtype unless the comment says
+ * otherwise; nothing is cast silently), and EINVAL: an attribute, or an operand that is
+ * NULL, a leaf on another device, or a value of another graph or an earlier step. The
+ * sentence counts operands from 1: "et_add: operand 2 is NULL".
  * Tensors passed are borrowed. Results belong to the graph until its reset. Operands
  * marked with ? are optional: they may be NULL.
  *

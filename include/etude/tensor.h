@@ -34,7 +34,8 @@ struct et_node;
  * give its handlers a stack of their own (SA_ONSTACK). */
 ET_NODISCARD et_status et_device_open(struct et_ctx *cx, const char *name, int index,
                                       int threads, struct et_device **out);
-/* When all its storages and graphs are gone. */
+/* When all its storages and graphs are gone; see et_ctx_set_checks. *DEV becomes
+ * NULL. */
 void et_device_close(struct et_device **dev);
 void et_device_get_info(const struct et_device *dev, struct et_device_info *out);
 const char *et_device_name(const struct et_device *dev); /* "cpu"; borrowed */
@@ -104,7 +105,8 @@ ET_NODISCARD et_status et_tensor_new(struct et_ctx *cx, struct et_device *dev,
 ET_NODISCARD et_status et_tensor_view(struct et_ctx *cx, struct et_storage *storage,
                                       int64_t offset, const struct et_desc *desc,
                                       const char *name, struct et_tensor **out);
-/* For leaves only: values are their graph's. NULL within is allowed. */
+/* For leaves only: values are their graph's. What is built of it must have been
+ * evaluated, if it ever will be; see et_ctx_set_checks. NULL within is allowed. */
 void et_tensor_free(struct et_tensor **t);
 
 /* Where the elements begin; device memory. NULL for a value not yet evaluated. */

@@ -175,7 +175,7 @@ static void
 test_many(struct et_ctx *cx)
 {
     struct run r, small;
-    struct run_setup setup = watched(cx, (struct run_setup){.n = 8});
+    struct run_setup setup = watched(cx, (struct run_setup){.n = 8, .with = &small});
     double value;
     run_open(&small, cx, &(struct run_setup){.n = 4});
     run_prepare(&r, cx, &setup);

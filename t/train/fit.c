@@ -223,7 +223,8 @@ test_parts(struct et_ctx *cx)
     run_start(&other);
     prepare(
         &r, cx, &tape,
-        (struct run_setup){.n = 12, .evaluate = true, .eval_interval = ET_EPOCHS(9)});
+        (struct run_setup){
+            .n = 12, .with = &other, .evaluate = true, .eval_interval = ET_EPOCHS(9)});
     run_start(&r);
     need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
     is_int(tape.evals, 1, "the end of fit evaluates");

@@ -32,7 +32,10 @@ run_prepare(struct run *r, struct et_ctx *cx, const struct run_setup *s)
 {
     memset(r, 0, sizeof *r);
     r->cx = cx;
-    need(cx, et_device_open(cx, test_device(s->device), 0, 1, &r->dev));
+    r->dev = s->with ? s->with->dev : NULL;
+    r->borrows = s->with != NULL;
+    if (!r->borrows)
+        need(cx, et_device_open(cx, test_device(s->device), 0, 1, &r->dev));
     if (s->repeats)
         need(cx, test_device_repeat(r->dev));
     r->data_options = (struct counted_options){
@@ -114,5 +117,6 @@ run_close(struct run *r)
     et_dataset_close(&r->data);
     et_options_release(o->info.options, r->options);
     et_free(r->cx, r->options);
-    et_device_close(&r->dev);
+    if (!r->borrows)
+        et_device_close(&r->dev);
 }

@@ -10,6 +10,7 @@
 /* What a test may choose; zero means the default in brackets. */
 struct run_setup {
     const char *device;      /* that of test_device */
+    const struct run *with;  /* whose device it uses; closed after this one; its own */
     const char *model;       /* "mlp" */
     int64_t n, batch_size;   /* 8 samples in batches of 4 */
     int64_t grad_accum;      /* 1 */
@@ -38,6 +39,7 @@ struct run_setup {
 struct run {
     struct et_ctx *cx;
     struct et_device *dev;
+    bool borrows; /* it is another's */
     struct counted_options data_options;
     struct et_dataset *data;
     struct et_loader *train, *eval;

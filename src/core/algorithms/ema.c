@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "core/algorithms/algorithms.h"
+#include "core/ops/ops.h"
 #include "core/trainer/average.h"
 
 struct ema_options {
@@ -32,6 +33,8 @@ struct et_tensor *
 et_compute_ema(struct et_graph *g, struct et_tensor *shadow, struct et_tensor *value,
                double smoothing)
 {
+    if (!shadow || !value)
+        return ETI_MISSING(g, shadow, value);
     return et_add(g, shadow, et_mul_scalar(g, et_sub(g, value, shadow), 1 - smoothing));
 }
 

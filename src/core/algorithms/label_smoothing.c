@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include "core/algorithms/algorithms.h"
+#include "core/ops/ops.h"
 
 struct label_smoothing_options {
     double smoothing;
@@ -23,7 +24,7 @@ et_smooth_labels(struct et_graph *g, struct et_tensor *logits, struct et_tensor 
                  double smoothing)
 {
     if (!logits || !target)
-        return NULL;
+        return ETI_MISSING(g, logits, target);
     int64_t classes = logits->desc.shape[1];
     struct et_tensor *t = target;
     if (!et_dtype_is_float(t->desc.dtype))

@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include "core/algorithms/algorithms.h"
+#include "core/ops/ops.h"
 
 struct mixup_options {
     double alpha;
@@ -41,6 +42,8 @@ struct et_tensor *
 et_mixup_batch(struct et_graph *g, struct et_tensor *x, struct et_tensor *batch,
                struct et_tensor *index, struct et_tensor *m)
 {
+    if (!x || !batch || !index || !m)
+        return ETI_MISSING(g, x, batch, index, m);
     return blend(g, x, eti_take_rows(g, batch, index), m);
 }
 

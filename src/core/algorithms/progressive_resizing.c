@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "core/algorithms/algorithms.h"
+#include "core/ops/ops.h"
 
 enum mode { MODE_CROP, MODE_RESIZE };
 
@@ -75,7 +76,7 @@ et_resize_batch(struct et_graph *g, struct et_tensor *x, enum et_resize_mode mod
                 int64_t height, int64_t width, double step)
 {
     if (!x)
-        return NULL;
+        return ETI_MISSING(g, x);
     if (x->desc.ndim == 3)
         return resize_labels(g, x, height, width, step);
     return et_resize2d_by(g, x, mode, height, width, step);
@@ -86,7 +87,9 @@ et_crop_batch(struct et_graph *g, struct et_tensor *x, struct et_tensor *rows,
               struct et_tensor *columns)
 {
     static const int to_nhwc[] = {0, 2, 3, 1}, to_nchw[] = {0, 3, 1, 2};
-    if (!x || x->desc.ndim != 4)
+    if (!x || !rows || !columns)
+        return ETI_MISSING(g, x, rows, columns);
+    if (x->desc.ndim != 4)
         return et_take(g, et_take(g, x, rows, 1), columns, 2);
     x = et_permute(g, x, to_nhwc);
     x = et_take(g, et_take(g, x, rows, 1), columns, 2);

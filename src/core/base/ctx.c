@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/base/checks.h"
 #include "core/base/installed.h"
 #include "core/base/memory.h"
 #include "core/base/seams.h"
@@ -28,6 +29,10 @@ struct et_ctx {
     const struct eti_seams *seams;
     uint64_t fail_in;   /* allocations until the one that fails; 0 = none */
     bool fail_for_good; /* and so do those after it */
+    bool checks;
+    struct et_device *devices; /* that are open */
+    int n_devices;
+    uint32_t number; /* given out last */
 };
 
 struct block_header {
@@ -43,12 +48,70 @@ et_ctx_new(struct et_ctx **out)
         return ET_ENOMEM;
     (*out)->log_level = ET_LOG_INFO;
     (*out)->seams = &eti_system;
+    (*out)->number = (uint32_t)((uintptr_t)*out / ALIGNMENT) * 2654435761u;
+#ifdef ET_DEBUG
+    (*out)->checks = true;
+#endif
     return ET_OK;
+}
+
+void
+et_ctx_set_checks(struct et_ctx *cx, bool on)
+{
+    cx->checks = on;
+}
+
+bool
+eti_ctx_checks(const struct et_ctx *cx)
+{
+    return cx->checks;
+}
+
+uint32_t
+eti_ctx_next_number(struct et_ctx *cx)
+{
+    cx->number += cx->number == UINT32_MAX ? 2 : 1;
+    return cx->number;
+}
+
+struct et_device *
+eti_ctx_devices(const struct et_ctx *cx)
+{
+    return cx->devices;
+}
+
+void
+eti_ctx_set_devices(struct et_ctx *cx, struct et_device *first, int more)
+{
+    cx->devices = first;
+    cx->n_devices += more;
+}
+
+void
+eti_ctx_refuse(struct et_ctx *cx, const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    ET_FAIL(cx, ET_EINVAL, "%s", text);
+    if (cx->log)
+        cx->log(cx->log_data, ET_LOG_ERROR, text);
+    else
+        fprintf(stderr, "etude: %s\n", text);
 }
 
 void
 et_ctx_free(struct et_ctx **cx)
 {
+    if (*cx && (*cx)->checks && (*cx)->stats.live > 0) {
+        eti_ctx_refuse(*cx,
+                       "et_ctx_free: %d open devices and %llu blocks of memory "
+                       "are left",
+                       (*cx)->n_devices, (unsigned long long)(*cx)->stats.live);
+        return;
+    }
     if (*cx)
         free((*cx)->module_path);
     free(*cx);

@@ -6,6 +6,7 @@
  * line that wrote it. Nothing is hashed or looked up until an evaluation. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +45,7 @@ et_graph_new(struct et_ctx *cx, struct et_device *dev, struct et_graph **out)
     g->dev = dev;
     g->results.dev = dev;
     g->results.refs = 1;
-    g->generation = 1;
+    g->generation = eti_ctx_next_number(g->cx);
     const char *capture = getenv("ETUDE_CAPTURE");
     const char *eager = getenv("ETUDE_EAGER");
     g->eager = eager && strcmp(eager, "0") != 0;
@@ -69,6 +70,7 @@ et_graph_free(struct et_graph **out)
     while (*at != g)
         at = &(*at)->next;
     *at = g->next;
+    eti_forget_freed(g);
     eti_eager_reset(g);
     for (int i = 0; i < ETI_PLANS; i++)
         eti_plan_free(g, g->plan[i]);
@@ -90,8 +92,10 @@ et_graph_reset(struct et_graph *g)
     eti_autocast_reset(g);
     eti_arena_reset(&g->arena);
     g->n_nodes = g->n_assign = 0;
+    if (g->dev->freed)
+        eti_forget_freed(g);
     g->status = ET_OK;
-    g->generation++;
+    g->generation = eti_ctx_next_number(g->cx);
     g->step_clock = g->plan_clock;
 }
 
@@ -140,13 +144,6 @@ eti_graph_alloc(struct et_graph *g, size_t bytes)
     if (!p)
         eti_graph_fail(g, ET_ENOMEM);
     return p;
-}
-
-/* A value of an earlier step is a caller's bug that would train on garbage. */
-static bool
-is_current(const struct et_graph *g, const struct et_tensor *t)
-{
-    return !t->node || t->generation == g->generation;
 }
 
 static struct eti_node *
@@ -216,6 +213,16 @@ infer(struct et_graph *g, struct eti_node *n, struct et_tensor *const *in)
     return ET_OK;
 }
 
+static struct et_tensor *
+refuse_operand(struct et_graph *g, const struct et_op *op, int i,
+               const struct et_tensor *t)
+{
+    char call[64], which[32];
+    snprintf(call, sizeof call, "et_%s", op->name);
+    snprintf(which, sizeof which, "operand %d", i + 1);
+    return eti_graph_fail(g, eti_unusable(g, call, which, t));
+}
+
 struct et_tensor *
 eti_apply_op(struct et_graph *g, const struct et_op *op, struct et_tensor *const *in,
              int n_in, const void *attr, size_t attr_size, struct et_tensor **out)
@@ -228,16 +235,9 @@ eti_apply_op(struct et_graph *g, const struct et_op *op, struct et_tensor *const
         return eti_graph_fail(g, ET_FAIL(g->cx, ET_EINVAL,
                                          "%s takes %d to %d operands, got %d", op->name,
                                          op->min_in, op->max_in, n_in));
-    for (int i = 0; i < n_in; i++) {
-        if (!in[i] && i < op->min_in)
-            return eti_graph_fail(
-                g, ET_FAIL(g->cx, ET_EINVAL, "%s: operand %d is missing", op->name, i));
-        if (in[i] && !is_current(g, in[i]))
-            return eti_graph_fail(
-                g, ET_FAIL(g->cx, ET_EINVAL,
-                           "%s: operand %d belongs to a step that has ended", op->name,
-                           i));
-    }
+    for (int i = 0; i < n_in; i++)
+        if (in[i] ? !eti_is_usable(g, in[i]) : i < op->min_in)
+            return refuse_operand(g, op, i, in[i]);
     et_status status = g->low ? eti_autocast(g, op->id, &in, n_in) : ET_OK;
     if (status != ET_OK)
         return eti_graph_fail(g, status);
@@ -295,9 +295,16 @@ et_reassign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
 void
 et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
 {
-    if (g->status != ET_OK || !leaf || !value)
-        return;
     char a[128], b[128];
+    if (g->status != ET_OK)
+        return;
+    et_status status = eti_check_usable(g, "et_assign", "the leaf", leaf);
+    if (status == ET_OK)
+        status = eti_check_usable(g, "et_assign", "the value", value);
+    if (status != ET_OK) {
+        eti_graph_fail(g, status);
+        return;
+    }
     if (leaf->node) {
         eti_graph_fail(g, ET_FAIL(g->cx, ET_EINVAL, "assign: %s is not a leaf",
                                   et_desc_text(&leaf->desc, a, sizeof a)));
@@ -317,7 +324,7 @@ et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
                     leaf->name ? leaf->name : et_desc_text(&leaf->desc, a, sizeof a)));
         return;
     }
-    et_status status =
+    status =
         eti_grow(g->cx, &g->assign, &g->cap_assign, g->n_assign + 1, sizeof *g->assign);
     if (status != ET_OK) {
         eti_graph_fail(g, status);

@@ -81,6 +81,8 @@ et_device_open(struct et_ctx *cx, const char *name, int index, int threads,
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct et_device *dev = block;
     dev->cx = cx;
+    dev->next = eti_ctx_devices(cx);
+    eti_ctx_set_devices(cx, dev, 1);
     char why[512] = "";
     et_status status =
         find_table(cx, name, &dev->table, &dev->library, why, sizeof why);
@@ -95,13 +97,47 @@ et_device_open(struct et_ctx *cx, const char *name, int index, int threads,
     return ET_OK;
 }
 
+/* With checks on: says no where D is still in use. */
+static bool
+may_close(struct et_device *d)
+{
+    int graphs = 0;
+    if (!eti_ctx_checks(d->cx))
+        return true;
+    for (const struct et_graph *g = d->graphs; g; g = g->next)
+        graphs++;
+    if (graphs == 0 && d->storages == 0)
+        return true;
+    eti_ctx_refuse(d->cx,
+                   "et_device_close: %d graphs and %lld storages of tensors on the "
+                   "device '%s' are not freed",
+                   graphs, (long long)d->storages, d->table->name);
+    return false;
+}
+
+static void
+unlink_device(struct et_device *d)
+{
+    struct et_device *first = eti_ctx_devices(d->cx), *at = first;
+    if (first == d)
+        first = d->next;
+    else
+        while (at->next != d)
+            at = at->next;
+    if (at != d)
+        at->next = d->next;
+    eti_ctx_set_devices(d->cx, first, -1);
+}
+
 void
 et_device_close(struct et_device **dev)
 {
     struct et_device *d = *dev;
-    *dev = NULL;
-    if (!d)
+    if (!d || !may_close(d))
         return;
+    *dev = NULL;
+    unlink_device(d);
+    eti_release_freed(d);
     if (d->handle) {
         eti_staging_free(d);
         if (d->uploads)
@@ -252,6 +288,7 @@ et_storage_wrap(struct et_ctx *cx, struct et_device *dev, void *data, size_t byt
         .release = release,
         .owner = owner,
     };
+    dev->storages++;
     *out = &s->is;
     return ET_OK;
 }
@@ -276,6 +313,7 @@ et_storage_new(struct et_ctx *cx, struct et_device *dev, size_t bytes,
     }
     *out = block;
     **out = (struct et_storage){.dev = dev, .data = data, .bytes = bytes, .refs = 1};
+    dev->storages++;
     return ET_OK;
 }
 
@@ -293,6 +331,7 @@ et_storage_unref(struct et_storage *s)
         return;
     struct et_device *dev = s->dev;
     const struct storage *own = (const struct storage *)s;
+    dev->storages--;
     eti_shadow_free(s);
     if (own->release)
         own->release(own->owner);

@@ -2,6 +2,7 @@
 /* eval.c: evaluating: lower, find or make the plan, run it, commit. */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/graph/shadow.h"
@@ -107,9 +108,11 @@ prepare(struct et_graph *g, struct et_tensor *const *want, int n,
     if (g->status != ET_OK)
         return g->status;
     for (int i = 0; i < n; i++)
-        if (want[i] && want[i]->node && want[i]->generation != g->generation)
-            return ET_FAIL(g->cx, ET_EINVAL,
-                           "a value of a step that has ended was asked for");
+        if (want[i] && !eti_is_usable(g, want[i])) {
+            char which[32];
+            snprintf(which, sizeof which, "tensor %d", i + 1);
+            return eti_unusable(g, "et_eval", which, want[i]);
+        }
     et_status status = new_ir(g);
     if (status == ET_OK)
         status = eti_lower(g, want, n, g->ir);
@@ -167,8 +170,10 @@ et_status
 et_item(struct et_graph *g, struct et_tensor *t, double *out)
 {
     *out = 0;
-    if (g->status != ET_OK || !t)
-        return g->status != ET_OK ? g->status : ET_EINVAL;
+    if (g->status != ET_OK)
+        return g->status;
+    if (!t)
+        return eti_unusable(g, "et_item", "the tensor", t);
     if (et_desc_count(&t->desc) != 1)
         return ET_FAIL(g->cx, ET_ESHAPE, "item: the tensor has %lld elements, not 1",
                        (long long)et_desc_count(&t->desc));

@@ -8,7 +8,7 @@
  * input. */
 #include "config.h"
 
-#include <string.h>
+#include <stdio.h>
 
 #include "core/graph/graph_impl.h"
 
@@ -114,14 +114,34 @@ step_back(struct tape *t, struct et_node *node)
     return t->g->status;
 }
 
+/* What is wrong with a caller's tensors sticks. */
+static et_status
+check_given(struct et_graph *g, const struct et_tensor *output,
+            const struct et_tensor *dy, struct et_tensor *const *params, int n)
+{
+    char which[32];
+    if (g->status != ET_OK)
+        return g->status;
+    et_status status = eti_check_usable(g, "et_grad", "the output", output);
+    if (status == ET_OK && dy)
+        status = eti_check_usable(g, "et_grad", "the output's gradient", dy);
+    for (int i = 0; i < n && status == ET_OK; i++) {
+        if (params[i] && eti_is_usable(g, params[i]))
+            continue;
+        snprintf(which, sizeof which, "parameter %d", i + 1);
+        status = eti_unusable(g, "et_grad", which, params[i]);
+    }
+    eti_graph_fail(g, status);
+    return status;
+}
+
 et_status
 et_grad_from(struct et_graph *g, struct et_tensor *output, struct et_tensor *dy,
              struct et_tensor *const *params, int n, struct et_tensor **grads)
 {
     for (int i = 0; i < n; i++)
         grads[i] = NULL;
-    if (g->status != ET_OK || !output)
-        return g->status;
+    ET_TRY(check_given(g, output, dy, params, n));
     if (!dy)
         dy = et_fill(g, output->desc.dtype, output->desc.ndim, output->desc.shape, 1);
     struct tape t = {.g = g, .params = params, .grads = grads, .n = n};

@@ -11,6 +11,7 @@
 
 #include "core/base/arena.h"
 #include "core/base/assert.h"
+#include "core/base/checks.h"
 #include "core/base/memory.h"
 #include "core/graph/ir.h"
 
@@ -21,7 +22,10 @@ struct et_device {
     void *library; /* dlopen's handle; NULL for "ref" */
     struct et_device_memory memory;
     size_t limit;                /* bytes; 0 = none */
+    struct et_device *next;      /* of the context */
     struct et_graph *graphs;     /* on it: whose caches go when memory is short */
+    int64_t storages;            /* on it */
+    struct et_tensor *freed;     /* leaves that graphs may still name: usable.c */
     struct eti_staging *staging; /* staging.c; NULL until something is written */
     struct et_stream *uploads;   /* upload.c; NULL until there is a lane */
 };
@@ -32,6 +36,24 @@ void eti_device_free(struct et_device *dev, void *block, size_t bytes);
 /* STATUS, with a sentence where it is a failure: what DEV says of WHAT. */
 ET_NODISCARD et_status eti_device_check(struct et_device *dev, et_status status,
                                         const char *what);
+
+/* Why G cannot use T, or cannot do without it where it is NULL: "CALL: WHICH is ..." */
+ET_NODISCARD et_status eti_unusable(struct et_graph *g, const char *call,
+                                    const char *which, const struct et_tensor *t);
+/* Refuses T where it is NULL or G cannot use it. */
+ET_NODISCARD et_status eti_check_usable(struct et_graph *g, const char *call,
+                                        const char *which, const struct et_tensor *t);
+/* With checks on: T, whose storage is given back, stays as a handle that no graph can
+ * use for as long as a graph on DEV may name it. False: the caller frees it. */
+bool eti_keep_freed(struct et_device *dev, struct et_tensor *t);
+/* Frees those handles. */
+void eti_release_freed(struct et_device *dev);
+/* The same if none but G, which is empty now or going, could name one. */
+void eti_forget_freed(struct et_graph *g);
+/* Was T freed, and is it kept as above? */
+bool eti_is_freed(const struct et_tensor *t);
+/* STATUS sticks to G, unless one does already. NULL. */
+struct et_tensor *eti_graph_fail(struct et_graph *g, et_status status);
 
 /* Zeroed memory of G until its reset. NULL when memory is out, which then sticks to
  * G. */
@@ -67,7 +89,7 @@ struct et_graph {
     struct eti_arena arena;    /* nodes, attributes, values: until reset */
     struct eti_arena scratch;  /* lowering and planning: until the evaluation ends */
     et_status status;          /* sticky */
-    uint32_t generation;       /* counts resets */
+    uint32_t generation;       /* of this step of this graph alone */
     uint32_t walk;             /* counts walks, for marks */
     uint64_t epoch;            /* counts commits */
     bool eager;                /* ETUDE_EAGER=1 */
@@ -100,6 +122,14 @@ struct et_graph {
     struct et_plan_info last;
     size_t short_of, had; /* bytes: et_graph_shortage */
 };
+
+/* May G use T, which is not NULL: a value of this step, or a leaf on its device? A leaf
+ * that has been freed is on none. */
+static inline bool
+eti_is_usable(const struct et_graph *g, const struct et_tensor *t)
+{
+    return t->node ? t->generation == g->generation : t->storage->dev == g->dev;
+}
 
 /* Does T lie in a storage that others may share: a leaf's, or a shadow? What
  * evaluations gave does not. */

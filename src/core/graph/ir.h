@@ -59,7 +59,8 @@ struct eti_ir {
     int64_t cap_bindings;
     uint64_t key[2];
     int n_nodes;
-    bool failed; /* out of memory while building */
+    bool failed;                   /* out of memory while building */
+    const struct et_tensor *freed; /* a leaf that it would read or write; or NULL */
     bool
         cyclic; /* steps wait for each other, which only a wrong fusion makes them do */
 };

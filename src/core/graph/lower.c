@@ -76,6 +76,10 @@ bind(struct eti_ir *ir, struct et_tensor *t)
         ir->failed = true;
         return 0;
     }
+    if (!t->node && !eti_is_usable(ir->g, t)) {
+        ir->freed = t;
+        return 0;
+    }
     /* Binding i is value i: bindings are all found before any step is lowered. */
     int id = eti_ir_add_value(ir, &t->desc, -1);
     if (ir->failed)
@@ -221,8 +225,11 @@ eti_lower(struct et_graph *g, struct et_tensor *const *want, int n, struct eti_i
     ir->arena = &g->scratch;
     ir->n_values = ir->n_steps = ir->n_bindings = 0;
     ir->failed = false;
+    ir->freed = NULL;
     ET_TRY(mark_reachable(g, want, n));
     bind_all(ir);
+    if (ir->freed)
+        return eti_unusable(g, "et_eval", "a leaf that it reads", ir->freed);
     ir->n_nodes = 0;
     for (int id = 0; id < g->n_nodes && !ir->failed; id++)
         if (priv(g->node[id])->mark == g->walk) {

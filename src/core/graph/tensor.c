@@ -48,11 +48,12 @@ et_tensor_free(struct et_tensor **t)
 {
     struct et_tensor *old = *t;
     *t = NULL;
-    if (!old)
+    if (!old || eti_is_freed(old))
         return;
-    struct et_ctx *cx = old->storage->dev->cx;
+    struct et_device *dev = old->storage->dev;
     et_storage_unref(old->storage);
-    et_free(cx, old);
+    if (!eti_keep_freed(dev, old))
+        et_free(dev->cx, old);
 }
 
 void *

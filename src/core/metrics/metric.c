@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/base/assert.h"
+#include "core/ops/ops.h"
 #include "etude/ctx.h"
 
 static const struct et_metric_class *const classes[] = {
@@ -147,6 +148,11 @@ static void
 add_up(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
        struct et_tensor *target, bool begins)
 {
+    if (!outputs || !target) {
+        eti_missing(g, begins ? "et_metric_begin" : "et_metric_update",
+                    ETI_LIST(outputs, target), 2);
+        return;
+    }
     bool was = et_autocast(g, true); /* sums are f32 whatever the outputs are */
     struct et_tensor *batch = m->type->update(g, &m->options, outputs, target);
     et_autocast(g, was);

@@ -8,6 +8,8 @@
  * needs them. */
 #include "etude/model.h"
 
+#include "core/ops/ops.h"
+
 #define DICE_SMOOTHING 1.0
 
 const char *const et_loss_names[] = {
@@ -121,9 +123,11 @@ struct et_tensor *
 et_model_loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
               struct et_tensor *target, enum et_reduction reduction)
 {
+    if (!outputs || !target)
+        return ETI_MISSING(g, outputs, target);
     bool was = et_autocast(g, true);
     struct et_tensor *l = loss(m, g, outputs, target, reduction);
-    if (!l && m->loss == ET_LOSS_MSE && target && target->desc.dtype == ET_I32)
+    if (!l && m->loss == ET_LOSS_MSE && target->desc.dtype == ET_I32)
         et_hint(m->cx, "loss mse takes numbers of the outputs' shape, not classes; "
                        "soft_cross_entropy takes those");
     et_autocast(g, was);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/modules/leaves.h"
+#include "core/ops/ops.h"
 #include "etude/nn.h"
 
 const struct et_module_class *const et_module_classes[] = {
@@ -100,13 +101,15 @@ et_module_is(const struct et_module *m, const struct et_module_class *type)
 struct et_tensor *
 et_forward(struct et_forward *f, struct et_module *m, struct et_tensor *x)
 {
+    if (!x)
+        return ETI_MISSING(f->g, x);
     if (!m)
         return x;
     bool training = f->training;
     f->training = training && !m->as_eval;
     struct et_tensor *y = m->type->forward(m, f, x);
     f->training = training;
-    if (f->look && x && y)
+    if (f->look && y)
         f->look(f->look_data, f->g, m, x, y);
     return y;
 }

@@ -266,7 +266,7 @@ et_conv2d(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,
     x = eti_image(g, x);
     w = eti_image(g, w);
     if (!x || !w)
-        return NULL;
+        return ETI_MISSING(g, x, w);
     return bias ? ETI_APPLY_ATTR(g, conv2d, &attr, NULL, x, w, bias)
                 : ETI_APPLY_ATTR(g, conv2d, &attr, NULL, x, w);
 }
@@ -300,7 +300,7 @@ et_conv_transpose2d(struct et_graph *g, struct et_tensor *x, struct et_tensor *w
     if (x)
         x = pad_to_stride(g, x, &attr);
     if (!x || !w)
-        return NULL;
+        return ETI_MISSING(g, x, w);
     if (x->desc.ndim == 4 && w->desc.ndim == 4) { /* else infer refuses */
         shape[0] = x->desc.shape[0];
         shape[1] = w->desc.shape[1] * attr.groups;

@@ -46,5 +46,5 @@ et_dropout(struct et_graph *g, struct et_tensor *x, struct et_tensor *rng, doubl
     struct et_dropout_attr attr = {.p = p, .ordinal = ordinal};
     if (p == 0)
         return x;
-    return x && rng ? ETI_APPLY_ATTR(g, dropout, &attr, NULL, x, rng) : NULL;
+    return ETI_APPLY_ATTR(g, dropout, &attr, NULL, x, rng);
 }

@@ -115,7 +115,7 @@ apply_scalar(struct et_graph *g, enum et_op_id op, struct et_tensor *x, double a
              double b)
 {
     struct et_scalar_attr attr = {.a = a, .b = b};
-    return x ? et_apply(g, op, &x, 1, &attr, sizeof attr, NULL) : NULL;
+    return et_apply(g, op, &x, 1, &attr, sizeof attr, NULL);
 }
 
 /* d where WINS, half of it where A equals B, else 0. */
@@ -215,13 +215,13 @@ share(struct et_graph *g, struct et_tensor *d, struct et_tensor *wins,
 #define ET_OP_UNARY(op)                                                                \
     struct et_tensor *et_##op(struct et_graph *g, struct et_tensor *x)                 \
     {                                                                                  \
-        return x ? ETI_APPLY(g, op, NULL, x) : NULL;                                   \
+        return ETI_APPLY(g, op, NULL, x);                                              \
     }
 #define ET_OP_BINARY(op)                                                               \
     struct et_tensor *et_##op(struct et_graph *g, struct et_tensor *a,                 \
                               struct et_tensor *b)                                     \
     {                                                                                  \
-        return a && b ? ETI_APPLY(g, op, NULL, a, b) : NULL;                           \
+        return ETI_APPLY(g, op, NULL, a, b);                                           \
     }
 #include "etude/ops.def"
 #undef ET_OP
@@ -277,7 +277,7 @@ struct et_tensor *
 et_cast(struct et_graph *g, struct et_tensor *x, enum et_dtype dtype)
 {
     struct et_cast_attr attr = {.dtype = (int32_t)dtype};
-    if (!x || x->desc.dtype == dtype)
+    if (x && x->desc.dtype == dtype)
         return x;
     return ETI_APPLY_ATTR(g, cast, &attr, NULL, x);
 }
@@ -308,7 +308,7 @@ struct et_tensor *
 et_where(struct et_graph *g, struct et_tensor *cond, struct et_tensor *a,
          struct et_tensor *b)
 {
-    return cond && a && b ? ETI_APPLY(g, where, NULL, cond, a, b) : NULL;
+    return ETI_APPLY(g, where, NULL, cond, a, b);
 }
 
 static int64_t

@@ -60,7 +60,5 @@ et_image_batch(struct et_graph *g, struct et_tensor *raw, struct et_tensor *fram
                struct et_tensor *table, int64_t height, int64_t width)
 {
     struct et_image_batch_attr attr = {.shape = {height, width}};
-    return raw && frames && table
-               ? ETI_APPLY_ATTR(g, image_batch, &attr, NULL, raw, frames, table)
-               : NULL;
+    return ETI_APPLY_ATTR(g, image_batch, &attr, NULL, raw, frames, table);
 }

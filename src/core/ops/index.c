@@ -170,12 +170,14 @@ struct et_tensor *
 et_take(struct et_graph *g, struct et_tensor *x, struct et_tensor *index, int axis)
 {
     struct et_axis_attr attr = {.axis = x ? eti_axis(x, axis) : 0};
-    return x && index ? ETI_APPLY_ATTR(g, take, &attr, NULL, x, index) : NULL;
+    return ETI_APPLY_ATTR(g, take, &attr, NULL, x, index);
 }
 
 struct et_tensor *
 et_embedding(struct et_graph *g, struct et_tensor *weight, struct et_tensor *index)
 {
+    if (!weight || !index)
+        return ETI_MISSING(g, weight, index);
     return et_take(g, weight, index, 0);
 }
 
@@ -183,7 +185,7 @@ struct et_tensor *
 et_gather(struct et_graph *g, struct et_tensor *x, struct et_tensor *index, int axis)
 {
     struct et_axis_attr attr = {.axis = x ? eti_axis(x, axis) : 0};
-    return x && index ? ETI_APPLY_ATTR(g, gather, &attr, NULL, x, index) : NULL;
+    return ETI_APPLY_ATTR(g, gather, &attr, NULL, x, index);
 }
 
 struct et_tensor *
@@ -191,6 +193,5 @@ et_scatter_add(struct et_graph *g, struct et_tensor *src, struct et_tensor *inde
                int axis, int64_t n)
 {
     struct et_axis_attr attr = {.axis = src ? eti_axis(src, axis) : 0, .n = n};
-    return src && index ? ETI_APPLY_ATTR(g, scatter_add, &attr, NULL, src, index)
-                        : NULL;
+    return ETI_APPLY_ATTR(g, scatter_add, &attr, NULL, src, index);
 }

@@ -151,7 +151,7 @@ et_cross_entropy(struct et_graph *g, struct et_tensor *logits, struct et_tensor 
     struct et_tensor *loss;
 
     if (!logits || !target)
-        return NULL;
+        return ETI_MISSING(g, logits, target);
     loss = weight
                ? ETI_APPLY_ATTR(g, cross_entropy, &attr, NULL, logits, target, weight)
                : ETI_APPLY_ATTR(g, cross_entropy, &attr, NULL, logits, target);
@@ -170,6 +170,8 @@ struct et_tensor *
 et_bce_with_logits(struct et_graph *g, struct et_tensor *logits,
                    struct et_tensor *target, enum et_reduction reduction)
 {
+    if (!logits || !target)
+        return ETI_MISSING(g, logits, target);
     struct et_tensor *loss =
         et_sub(g, et_softplus(g, logits), et_mul(g, logits, target));
     if (reduction == ET_REDUCE_NONE)
@@ -183,7 +185,7 @@ et_one_hot(struct et_graph *g, struct et_tensor *target, int64_t classes)
 {
     int64_t shape[ET_MAX_DIMS + 1] = {0};
     if (!target)
-        return NULL;
+        return ETI_MISSING(g, target);
     int ndim = target->desc.ndim + 1;
     for (int i = 0; i < ndim; i++)
         shape[i] = i == 1 ? 1 : target->desc.shape[i > 1 ? i - 1 : i];

@@ -190,7 +190,7 @@ et_matmul(struct et_graph *g, struct et_tensor *a, struct et_tensor *b, bool tra
           bool trans_b)
 {
     struct et_matmul_attr attr = {.trans_a = trans_a, .trans_b = trans_b};
-    return a && b ? ETI_APPLY_ATTR(g, matmul, &attr, NULL, a, b) : NULL;
+    return ETI_APPLY_ATTR(g, matmul, &attr, NULL, a, b);
 }
 
 enum {
@@ -229,7 +229,7 @@ et_linear(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,
 {
     struct et_matmul_attr attr = {.trans_b = 1};
     if (!x || !w)
-        return NULL;
+        return ETI_MISSING(g, x, w);
     int64_t n = w->desc.shape[0], columns = columns_for(g, x, w);
     if (columns > n) {
         struct et_tensor *y = et_linear(g, x, lengthen(g, w, columns),

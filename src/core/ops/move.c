@@ -41,8 +41,10 @@ struct et_tensor *
 et_contiguous(struct et_graph *g, struct et_tensor *x, enum et_format format)
 {
     struct et_copy_attr attr = {.format = (int32_t)format};
-    bool possible = format == ET_ROW_MAJOR || (x && x->desc.ndim == 4);
-    if (!x || (possible && et_desc_is_contiguous(&x->desc, format)))
+    if (!x)
+        return ETI_MISSING(g, x);
+    bool possible = format == ET_ROW_MAJOR || x->desc.ndim == 4;
+    if (possible && et_desc_is_contiguous(&x->desc, format))
         return x;
     return ETI_APPLY_ATTR(g, copy, &attr, NULL, x);
 }
@@ -104,7 +106,7 @@ et_concat(struct et_graph *g, struct et_tensor *const *x, int n, int axis)
     struct et_axis_attr attr = {.axis = n > 0 && x[0] ? eti_axis(x[0], axis) : 0};
     for (int i = 0; i < n; i++)
         if (!x[i])
-            return NULL;
+            return eti_missing(g, __func__, x, n);
     return et_apply(g, ET_OP_concat, x, n, &attr, sizeof attr, NULL);
 }
 
@@ -221,7 +223,7 @@ et_pack(struct et_graph *g, struct et_tensor *const *x, const int64_t *offsets, 
     for (int i = 0; i < n; i++) {
         any |= x[i] != NULL;
         attr->offset[i] = offsets[i];
-        in[i] = eti_standard(g, et_cast(g, x[i], dtype));
+        in[i] = x[i] ? eti_standard(g, et_cast(g, x[i], dtype)) : NULL;
     }
     if (!any)
         return et_fill(g, dtype, 1, &total, 0);
@@ -285,7 +287,7 @@ et_pad(struct et_graph *g, struct et_tensor *x, const int64_t *before,
     bool changes = false;
 
     if (!x)
-        return NULL;
+        return ETI_MISSING(g, x);
     memset(&attr, 0, sizeof attr);
     attr.value = value;
     for (int i = 0; i < x->desc.ndim; i++) {
@@ -334,5 +336,5 @@ struct et_tensor *
 et_flip(struct et_graph *g, struct et_tensor *x, uint32_t axes)
 {
     struct et_flip_attr attr = {.axes = axes};
-    return x ? ETI_APPLY_ATTR(g, flip, &attr, NULL, x) : NULL;
+    return ETI_APPLY_ATTR(g, flip, &attr, NULL, x);
 }

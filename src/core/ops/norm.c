@@ -178,11 +178,10 @@ et_batch_norm(struct et_graph *g, struct et_tensor *x, struct et_tensor *gamma,
               struct et_tensor **var)
 {
     struct et_norm_attr attr = {.eps = eps};
-    struct et_tensor *out[3] = {NULL}, *y = NULL;
+    struct et_tensor *out[3] = {NULL}, *y;
 
     x = eti_standard(g, x);
-    if (x)
-        y = ETI_APPLY_ATTR(g, batch_norm, &attr, out, x, gamma, beta);
+    y = ETI_APPLY_ATTR(g, batch_norm, &attr, out, x, gamma, beta);
     if (mean)
         *mean = y ? out[1] : NULL;
     if (var)
@@ -195,6 +194,8 @@ et_batch_norm_eval(struct et_graph *g, struct et_tensor *x, struct et_tensor *ga
                    struct et_tensor *beta, struct et_tensor *mean,
                    struct et_tensor *var, double eps)
 {
+    if (!x || !mean || !var)
+        return ETI_MISSING(g, x, mean, var);
     x = eti_autocast_wide(g, x);
     if (!x)
         return NULL;
@@ -309,7 +310,7 @@ et_layer_norm(struct et_graph *g, struct et_tensor *x, struct et_tensor *gamma,
               struct et_tensor *beta, int axes, double eps)
 {
     struct et_norm_attr attr = {.eps = eps, .axes = axes};
-    return x ? ETI_APPLY_ATTR(g, layer_norm, &attr, NULL, x, gamma, beta) : NULL;
+    return ETI_APPLY_ATTR(g, layer_norm, &attr, NULL, x, gamma, beta);
 }
 
 /* ---- group norm ---- */
@@ -375,7 +376,7 @@ et_group_norm(struct et_graph *g, struct et_tensor *x, struct et_tensor *gamma,
 {
     struct et_norm_attr attr = {.eps = eps, .groups = groups};
     x = eti_image(g, x);
-    return x ? ETI_APPLY_ATTR(g, group_norm, &attr, NULL, x, gamma, beta) : NULL;
+    return ETI_APPLY_ATTR(g, group_norm, &attr, NULL, x, gamma, beta);
 }
 
 /* The sum of layer norm, or of its gradient, is one more. */

@@ -199,7 +199,7 @@ et_max_pool2d(struct et_graph *g, struct et_tensor *x, const struct et_pool2d_at
 {
     struct et_pool2d_attr attr = attr_with(o, NULL);
     x = eti_image(g, x);
-    return x ? ETI_APPLY_ATTR(g, max_pool2d, &attr, NULL, x) : NULL;
+    return ETI_APPLY_ATTR(g, max_pool2d, &attr, NULL, x);
 }
 
 struct et_tensor *
@@ -207,7 +207,7 @@ et_avg_pool2d(struct et_graph *g, struct et_tensor *x, const struct et_pool2d_at
 {
     struct et_pool2d_attr attr = attr_with(o, NULL);
     x = eti_image(g, x);
-    return x ? ETI_APPLY_ATTR(g, avg_pool2d, &attr, NULL, x) : NULL;
+    return ETI_APPLY_ATTR(g, avg_pool2d, &attr, NULL, x);
 }
 
 struct et_tensor *
@@ -217,7 +217,7 @@ et_adaptive_avg_pool2d(struct et_graph *g, struct et_tensor *x, int64_t height,
     struct et_pool2d_attr attr;
     x = eti_image(g, x);
     if (!x)
-        return NULL;
+        return ETI_MISSING(g, x);
     memset(&attr, 0, sizeof attr);
     memcpy(attr.shape, (int64_t[]){x->desc.shape[0], x->desc.shape[1], height, width},
            sizeof attr.shape);
@@ -286,7 +286,7 @@ et_resize2d(struct et_graph *g, struct et_tensor *x, enum et_resize_mode mode,
 {
     x = eti_image(g, x);
     if (!x)
-        return NULL;
+        return ETI_MISSING(g, x);
     const int64_t *n = x->desc.shape;
     const double step[] = {height > 0 ? (double)n[2] / (double)height : 0,
                            width > 0 ? (double)n[3] / (double)width : 0};
@@ -297,6 +297,8 @@ struct et_tensor *
 et_resize2d_by(struct et_graph *g, struct et_tensor *x, enum et_resize_mode mode,
                int64_t height, int64_t width, double step)
 {
+    if (!x)
+        return ETI_MISSING(g, x);
     x = eti_image(g, x);
     return x ? resize(g, x, mode, height, width, (const double[]){step, step}) : NULL;
 }

@@ -81,7 +81,9 @@ ETI_GRADIENT(extreme_gradient)
                               bool keepdim)                                            \
     {                                                                                  \
         struct et_reduce_attr attr = {.axes = axes, .keepdim = keepdim};               \
-        if (!x || x->desc.ndim == 0)                                                   \
+        if (!x)                                                                        \
+            return ETI_MISSING(g, x);                                                  \
+        if (x->desc.ndim == 0)                                                         \
             return x;                                                                  \
         if (!axes)                                                                     \
             attr.axes = (1u << x->desc.ndim) - 1;                                      \
@@ -106,7 +108,7 @@ struct et_tensor *
 et_mean(struct et_graph *g, struct et_tensor *x, uint32_t axes, bool keepdim)
 {
     if (!x)
-        return NULL;
+        return ETI_MISSING(g, x);
     return et_mul_scalar(g, et_sum(g, x, axes, keepdim), 1 / reduced_count(x, axes));
 }
 
@@ -115,7 +117,7 @@ et_var(struct et_graph *g, struct et_tensor *x, uint32_t axes, bool keepdim,
        bool unbiased)
 {
     if (!x)
-        return NULL;
+        return ETI_MISSING(g, x);
     struct et_tensor *centred = et_sub(g, x, et_mean(g, x, axes, true));
     return et_mul_scalar(g, et_sum(g, et_square(g, centred), axes, keepdim),
                          1 / (reduced_count(x, axes) - unbiased));
@@ -126,7 +128,7 @@ et_sum_to(struct et_graph *g, struct et_tensor *x, int ndim, const int64_t *shap
 {
     uint32_t axes = 0;
     if (!x)
-        return NULL;
+        return ETI_MISSING(g, x);
     int more = x->desc.ndim - ndim;
     for (int i = 0; i < x->desc.ndim; i++)
         if (i < more || (shape[i - more] == 1 && x->desc.shape[i] != 1))
@@ -174,12 +176,14 @@ const struct et_op et_op_sum_squares = {
 struct et_tensor *
 et_sum_squares(struct et_graph *g, struct et_tensor *x)
 {
-    return x ? ETI_APPLY(g, sum_squares, NULL, x) : NULL;
+    return ETI_APPLY(g, sum_squares, NULL, x);
 }
 
 struct et_tensor *
 et_norm2(struct et_graph *g, struct et_tensor *x)
 {
+    if (!x)
+        return ETI_MISSING(g, x);
     return et_sqrt(g, et_sum_squares(g, x));
 }
 
@@ -214,7 +218,7 @@ const struct et_op et_op_segment_sum_squares = {
 struct et_tensor *
 et_segment_sum_squares(struct et_graph *g, struct et_tensor *x, struct et_tensor *first)
 {
-    return x && first ? ETI_APPLY(g, segment_sum_squares, NULL, x, first) : NULL;
+    return ETI_APPLY(g, segment_sum_squares, NULL, x, first);
 }
 
 /* ---- where the largest are ---- */
@@ -253,7 +257,7 @@ struct et_tensor *
 et_argmax(struct et_graph *g, struct et_tensor *x, int axis)
 {
     struct et_axis_attr attr = {.axis = x ? eti_axis(x, axis) : 0};
-    return x ? ETI_APPLY_ATTR(g, argmax, &attr, NULL, x) : NULL;
+    return ETI_APPLY_ATTR(g, argmax, &attr, NULL, x);
 }
 
 ETI_INFER(topk_infer)
@@ -291,7 +295,7 @@ et_topk(struct et_graph *g, struct et_tensor *x, int64_t k, struct et_tensor **i
 {
     struct et_axis_attr attr = {.n = k};
     struct et_tensor *out[2] = {NULL, NULL};
-    struct et_tensor *values = x ? ETI_APPLY_ATTR(g, topk, &attr, out, x) : NULL;
+    struct et_tensor *values = ETI_APPLY_ATTR(g, topk, &attr, out, x);
     if (index)
         *index = values ? out[1] : NULL;
     return values;

@@ -144,7 +144,7 @@ et_sdpa(struct et_graph *g, struct et_tensor *q, struct et_tensor *k,
     struct et_sdpa_attr attr = {.scale = scale, .causal = causal};
 
     if (!q || !k || !v)
-        return NULL;
+        return ETI_MISSING(g, q, k, v);
     if (attr.scale == 0 && q->desc.ndim == 4)
         attr.scale = 1 / sqrt((double)q->desc.shape[3]);
     if (!bias)

@@ -53,7 +53,7 @@ softmax_flops(const struct et_call *call)
     struct et_tensor *et_##op(struct et_graph *g, struct et_tensor *x, int axis)       \
     {                                                                                  \
         struct et_axis_attr attr = {.axis = x ? eti_axis(x, axis) : 0};                \
-        return x ? ETI_APPLY_ATTR(g, op, &attr, NULL, x) : NULL;                       \
+        return ETI_APPLY_ATTR(g, op, &attr, NULL, x);                                  \
     }
 SOFTMAX(softmax, "e^x / sum e^x along an axis")
 SOFTMAX(log_softmax, "x - log sum e^x along an axis")

@@ -151,7 +151,7 @@ et_reshape(struct et_graph *g, struct et_tensor *x, int ndim, const int64_t *sha
     struct et_desc view;
 
     if (!x)
-        return NULL;
+        return ETI_MISSING(g, x);
     if (ndim >= 0 && ndim <= ET_MAX_DIMS) {
         resolve_length(&x->desc, &attr);
         et_desc_init(&view, x->desc.dtype, ndim, attr.shape, ET_ROW_MAJOR);
@@ -161,7 +161,7 @@ et_reshape(struct et_graph *g, struct et_tensor *x, int ndim, const int64_t *sha
             !eti_view_strides(&x->desc, &view))
             x = et_contiguous(g, x, ET_ROW_MAJOR);
     }
-    return x ? ETI_APPLY_ATTR(g, reshape, &attr, NULL, x) : NULL;
+    return ETI_APPLY_ATTR(g, reshape, &attr, NULL, x);
 }
 
 /* ---- permute ---- */
@@ -206,7 +206,7 @@ et_permute(struct et_graph *g, struct et_tensor *x, const int *axes)
 {
     struct et_permute_attr attr = {.ndim = x ? x->desc.ndim : 0};
     if (!x)
-        return NULL;
+        return ETI_MISSING(g, x);
     for (int i = 0; i < attr.ndim; i++)
         attr.axes[i] = eti_axis(x, axes[i]);
     return ETI_APPLY_ATTR(g, permute, &attr, NULL, x);
@@ -217,7 +217,7 @@ et_transpose(struct et_graph *g, struct et_tensor *x, int a, int b)
 {
     int axes[ET_MAX_DIMS];
     if (!x)
-        return NULL;
+        return ETI_MISSING(g, x);
     a = eti_axis(x, a);
     b = eti_axis(x, b);
     for (int i = 0; i < ET_MAX_DIMS; i++)
@@ -267,7 +267,7 @@ et_expand(struct et_graph *g, struct et_tensor *x, int ndim, const int64_t *shap
 {
     struct et_shape_attr attr = shape_attr(ndim, shape);
     if (!x)
-        return NULL;
+        return ETI_MISSING(g, x);
     if (ndim == x->desc.ndim && !memcmp(attr.shape, x->desc.shape, sizeof attr.shape))
         return x;
     return ETI_APPLY_ATTR(g, expand, &attr, NULL, x);
@@ -353,7 +353,7 @@ VIEW_OP(slice, "elements start, start + step, ... of each axis",
 struct et_tensor *
 eti_slice_box(struct et_graph *g, struct et_tensor *x, const struct et_slice_attr *box)
 {
-    return x ? ETI_APPLY_ATTR(g, slice, box, NULL, x) : NULL;
+    return ETI_APPLY_ATTR(g, slice, box, NULL, x);
 }
 
 struct et_tensor *
@@ -362,7 +362,7 @@ et_slice(struct et_graph *g, struct et_tensor *x, int axis, int64_t start, int64
 {
     struct et_slice_attr box;
     if (!x)
-        return NULL;
+        return ETI_MISSING(g, x);
     memset(&box, 0, sizeof box);
     axis = eti_axis(x, axis);
     if (axis >= 0 && axis < x->desc.ndim) { /* else infer refuses the steps of 0 */
@@ -392,5 +392,5 @@ VIEW_OP(detach, "the same value, through which no gradient passes", 0,
 struct et_tensor *
 et_detach(struct et_graph *g, struct et_tensor *x)
 {
-    return x ? ETI_APPLY(g, detach, NULL, x) : NULL;
+    return ETI_APPLY(g, detach, NULL, x);
 }
