@@ -112,7 +112,8 @@ settle(const struct etd_supervisor *s)
     };
     struct etd_end end = etd_failure_end(&failure);
     end.rank = s->l->base + s->failed;
-    end.began = s->rank[0].moves > 0;
+    const struct etd_sup_rank *first = &s->rank[0]; /* its last word is a move, too */
+    end.began = first->ended ? first->end.began : first->moves > 0;
     if (s->directory[0])
         snprintf(end.hint, sizeof end.hint, "etude train --resume %.*s",
                  (int)sizeof end.hint - 32, s->directory);

@@ -90,6 +90,8 @@ struct etd_supervisor {
     bool hung;
     bool no_rank; /* one could not be started */
 
+    struct et_error refusal; /* why the run could not be opened */
+
     /* The first failure in time: a rank, and what it did. */
     int failed; /* index; -1 */
     char why[ETD_WHY];

@@ -218,6 +218,7 @@ etd_sup_forget_start(struct etd_supervisor *s)
     etd_board_clear(s->board);
     s->failed = -1;
     s->hung = false;
+    s->refusal.status = ET_OK;
     s->kill_at = 0;
     s->steps = (struct etd_steps){0};
     s->watched = s->began_looked = etd_sup_now(s);
@@ -374,6 +375,27 @@ etd_sup_open_log(struct etd_supervisor *s, int i)
 }
 
 static void
+answer_refused(struct etd_supervisor *s)
+{
+    const struct et_error *e = &s->refusal;
+    answer(s, json_pack("{s:i, s:s, s:s, s:i}", "status", (int)e->status, "message",
+                        e->message, "hint", e->hint, "code", e->code));
+}
+
+/* Why the run cannot be is kept, for ranks that ask later. */
+static void
+refuse(struct etd_supervisor *s)
+{
+    const struct et_error *e = et_error_get(s->cx);
+    s->refusal = *e;
+    et_visible(s->refusal.message, sizeof s->refusal.message, e->message,
+               strlen(e->message));
+    et_visible(s->refusal.hint, sizeof s->refusal.hint, e->hint, strlen(e->hint));
+    et_error_clear(s->cx);
+    answer_refused(s);
+}
+
+static void
 open_run(struct etd_supervisor *s, const char *text, size_t n)
 {
     json_t *ask = json_loadb(text, n, 0, NULL);
@@ -387,13 +409,7 @@ open_run(struct etd_supervisor *s, const char *text, size_t n)
     et_status status = et_run_open(s->cx, &config, &s->run);
     json_decref(ask);
     if (status != ET_OK) {
-        const struct et_error *e = et_error_get(s->cx);
-        char message[sizeof e->message], hint[sizeof e->hint];
-        et_visible(message, sizeof message, e->message, strlen(e->message));
-        et_visible(hint, sizeof hint, e->hint, strlen(e->hint));
-        answer(s, json_pack("{s:i, s:s, s:s, s:i}", "status", (int)status, "message",
-                            message, "hint", hint, "code", e->code));
-        et_error_clear(s->cx);
+        refuse(s);
         return;
     }
     snprintf(s->directory, sizeof s->directory, "%s", et_run_directory(s->run));
@@ -457,6 +473,8 @@ take_packet(struct etd_supervisor *s, int i, const struct etd_packet *p)
         r->waits = true;
         if (s->run)
             answer_opened(s);
+        else if (s->refusal.status != ET_OK)
+            answer_refused(s);
         else if (i == 0)
             open_run(s, p->body, p->n);
         break;
