@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* operations.c: of etude-events(7), what can be asked of a run, from the tables that hub
- * and supervisor read commands with. */
+/* operations.c: of etude-events(7), what can be asked of a run, from the tables that
+ * hub and supervisor read commands with. */
 #include "man/tables.h"
 
 #include "config.h"

@@ -7,8 +7,9 @@
  *     ET_TRY(et_session_predict(s, x, &outputs));
  *     et_session_close(&s);
  *
- * A session opens a device, so what et_device_open says of signals holds for its thread:
- * all calls but et_session_stop are made on the one that opened it. It is one rank.
+ * A session opens a device, so what et_device_open says of signals holds for its
+ * thread: all calls but et_session_stop are made on the one that opened it. It is one
+ * rank.
  *
  * The last part is for programs in other languages: where the fields of structs are in
  * the library that they have loaded. */
@@ -39,7 +40,8 @@ struct et_session_options {
     const char *device; /* "cpu", "ref", "cuda"; NULL: as the recipe says */
     const char
         *directory;    /* of the run that fit makes; NULL: runs/<local start time> */
-    bool no_directory; /* fit leaves nothing behind: no directory, no checkpoints */
+    bool no_directory; /* fit leaves nothing behind: no directory, no checkpoints, and
+                          the recipe's loggers are off */
     bool no_train, no_eval; /* do without train_data, eval_data */
     uint64_t events;        /* ET_ON(...): when FN is called; 0: never */
     et_session_fn *fn;
@@ -47,11 +49,11 @@ struct et_session_options {
     const struct et_recipe_env *env; /* of the recipe; NULL: no variables, no plugins */
 };
 
-/* Reads the recipe at PATH, and makes what it names. PATH may also be a run directory or
- * one of its checkpoints (RUN/step-... or RUN/LABEL): its recipe is the run's, its model
- * has the weights that are saved there, and fit begins from them as a new run. OPTIONS
- * may be NULL. What is wrong with a recipe is in ERRORS too (NULL: only the first of it,
- * in the context). */
+/* Reads the recipe at PATH, and makes what it names. PATH may also be a run directory
+ * or one of its checkpoints (RUN/step-... or RUN/LABEL): its recipe is the run's, its
+ * model has the weights that are saved there, and fit begins from them as a new run.
+ * OPTIONS may be NULL. What is wrong with a recipe is in ERRORS too (NULL: only the
+ * first of it, in the context). */
 ET_NODISCARD et_status et_session_open(struct et_ctx *cx, const char *path,
                                        const struct et_session_options *options,
                                        struct et_diagnostics *errors,

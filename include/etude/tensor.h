@@ -73,7 +73,7 @@ struct et_storage {
 ET_NODISCARD et_status et_storage_new(struct et_ctx *cx, struct et_device *dev,
                                       size_t bytes, struct et_storage **out);
 /* One of BYTES at DATA, which are not copied: RELEASE(OWNER) is called when the last
- * holder is gone, on its thread; until then DATA is there, and aligned for its elements.
+ * holder is gone, on its thread; until then DATA is there, aligned for its elements.
  * What is in it changes with what is computed into tensors there, and is to change
  * between evaluations only. ENOTSUP: DEV does not compute in the host's memory; ENOMEM.
  * After a failure RELEASE is not called. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c: a program trains, evaluates and asks recipes and runs (etude/session.h). */
+/* session.c: a program trains, evaluates and asks recipes (etude/session.h). */
 #include "config.h"
 
 #include "etude/session.h"
@@ -101,7 +101,7 @@ test_fit(void)
     is_int(seen.others, 0, "and at no other event");
     ok(seen.loss > 0 && seen.epoch == 4 && seen.lr == 0.1,
        "it reads numbers of the state: %g, %g, %g", seen.loss, seen.epoch, seen.lr);
-    ok(et_state_number(et_session_state(s), "metrics/eval/Accuracy", &value) &&
+    ok(et_state_number(et_session_state(s), "metrics/eval/CrossEntropy", &value) &&
            value > 0,
        "so does the program, of the last evaluation");
     ok(!et_state_number(et_session_state(s), "accuracy", &value),

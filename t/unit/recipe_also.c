@@ -14,7 +14,7 @@
 
 /* ---- tables ---- */
 
-/* No two rows of TABLE share a name; the opposite of what is no yes or no is nothing. */
+/* No two rows of TABLE share a name, and only a truth value has an opposite. */
 static void
 check_table(const char *owner, const struct et_option *table)
 {

@@ -84,6 +84,7 @@ add_callback(struct eti_assembly *a, struct et_callback *c)
                        ET_MAX_ALGORITHMS);
     }
     a->callback[a->config.n_callbacks++] = c;
+    a->config.callbacks = a->callback;
     return ET_OK;
 }
 
@@ -128,6 +129,9 @@ read_recipe(struct et_session *s, const char *path, const struct et_session_opti
     }
     ET_TRY(et_recipe_load(s->cx, path, o->overrides, o->n_overrides, o->env, &s->recipe,
                           errors));
+    struct et_parts *loggers = &s->recipe->loggers;
+    for (int i = 0; o->no_directory && i < loggers->n; i++)
+        loggers->v[i].off = true; /* they write there */
     if (!o->no_train && s->recipe->train_data.component)
         ET_TRY(et_recipe_check_train(s->cx, s->recipe, 1, errors));
     return eti_recipe_check_available(s->cx, s->recipe, errors);

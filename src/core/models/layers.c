@@ -63,8 +63,8 @@ add_configured(struct eti_stack *s, const struct et_module_class *type,
     return status;
 }
 
-/* Gives the options of each layer in the list at FIELD our names: a recipe is kept as it
- * is built. What is wrong is said when it is. */
+/* Gives the options of each layer in the list at FIELD our names: a recipe is kept as
+ * it is built. What is wrong is said when it is. */
 static void
 name_options(void *field)
 {

@@ -231,7 +231,7 @@ ET_NODISCARD et_status etd_join_add(struct etd_join *j, const struct etd_frame *
     X(SET, "set", "option", "value", "changes an option that may change")              \
     X(ALGO, "algo", "algorithm", "on or off",                                          \
       "switches an algorithm; behind on, options of one that the run has not")         \
-    X(LOGLEVEL, "loglevel", NULL, "level", "shows lines of the log from that level on") \
+    X(LOGLEVEL, "loglevel", NULL, "level", "shows lines of the log from a level on")   \
     X(TAKE, "take", NULL, NULL, "keeps the run for its operator for 30 seconds")       \
     X(ANNOTATE, "annotate", NULL, "text", "adds a record of the kind annotation")
 
