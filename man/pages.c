@@ -277,6 +277,11 @@ main(int argc, char **argv)
             .body = table_components,
         },
         {
+            .name = "etude-python",
+            .section = 7,
+            .summary = "train, look at runs and predict from Python",
+        },
+        {
             .name = "etude-events",
             .section = 7,
             .summary = "what a run says to those who watch it",

@@ -40,15 +40,16 @@ __all__ = ["Callback", "Context", "Error", "Run", "Session", "Tensor", "from_dlp
 
 
 def _candidates():
-    """Where it may be: named, beside this file's prefix, or where the system looks."""
+    """Where it may be: as ETUDE_LIBRARY says, in the lib folder that this file is in, or where
+    the system looks."""
     if os.environ.get("ETUDE_LIBRARY"):
         yield os.environ["ETUDE_LIBRARY"]
         return
     folder = os.path.dirname(os.path.abspath(__file__))
     while folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
-        for below in ("", "lib"):
-            path = os.path.join(folder, below, "libetude.so.1")
+        if os.path.basename(folder).startswith("lib"):
+            path = os.path.join(folder, "libetude.so.1")
             if os.path.exists(path):
                 yield path
     yield "libetude.so.1"
@@ -436,16 +437,21 @@ def tensor(array, device="cpu", context=None, copy=False):
     """A tensor of ARRAY: in its memory where DEVICE computes in the host's, the array lies in
     memory row by row and COPY is not asked for; else a copy. The array, or what it is a view
     of, is kept until the tensor is gone."""
-    return _make_tensor(np.asarray(array), _device(context, device), copy)
+    array = _admit(np.asarray(array))
+    return _make_tensor(array, _device(context, device), copy)
 
 
-def _make_tensor(array, dev, copy=False):
+def _admit(array):
     if array.dtype not in _FROM_NUMPY:
         raise Error("there are no tensors of NumPy's %s" % array.dtype, "dtype mismatch")
-    shares = not copy and array.flags.c_contiguous and array.flags.writeable and array.flags.aligned
     if array.ndim > _MAX_DIMS:
         raise Error("a tensor has at most %d axes, not %d" % (_MAX_DIMS, array.ndim),
                     "shape mismatch")
+    return array
+
+
+def _make_tensor(array, dev, copy=False):
+    shares = not copy and array.flags.c_contiguous and array.flags.writeable and array.flags.aligned
     cx = dev.cx
     dtype = _FROM_NUMPY[array.dtype]
     stride = tuple(s // array.itemsize for s in array.strides)
@@ -788,10 +794,13 @@ class Session:
         """The model's outputs at X, an array as its loader makes them: images [N,C,H,W] in
         float32, normalised; tokens [B,T] in int32. An array of its own."""
         x = np.asarray(x)
+        if x.dtype.kind in "iub" and x.ndim != 2:
+            raise Error("images are floats, normalised as batches() gives them; tokens are [B,T]",
+                        "dtype mismatch")
         x = x.astype(np.int32 if x.dtype.kind in "iu" else np.float32, copy=False)
         cx, device = self._cx, _session_device(self._pointer())
         dev = _Borrowed(cx, device, self._owned)
-        source = _make_tensor(x, dev)
+        source = _make_tensor(_admit(x), dev)
         out = c_void_p()
         self._call(lambda s: _session_predict(s, source._owned.pointer, byref(out)))
         return Tensor(_Owned(cx, out, _tensor_free, (dev,)), dev).numpy(copy=True)
@@ -799,7 +808,8 @@ class Session:
     def tensor(self, array, copy=False):
         """As etude.tensor, on the session's device."""
         device = _session_device(self._pointer())
-        return _make_tensor(np.asarray(array), _Borrowed(self._cx, device, self._owned), copy)
+        return _make_tensor(_admit(np.asarray(array)), _Borrowed(self._cx, device, self._owned),
+                            copy)
 
     def batches(self, data="eval", index=0):
         """One epoch of the recipe's eval_data (INDEX: which), or of its "train" data before

@@ -13,7 +13,7 @@ use Test::More;
 my %columns = (c => 88, h => 88, cc => 88, def => 100, cu => 100, cuh => 100);
 my $lines = 700; # of a source: one that has more holds a second subject
 
-my @folders = qw(src include t bench examples recipes man tools);
+my @folders = qw(src include t bench examples python recipes man tools);
 my @c = files(qr/\.(c|h|def|cc|cuh?)$/, @folders);
 # (What fuzz targets begin with is as odd as it is meant to be.)
 my @text = (@c, grep { !m{^t/fuzz/} } files(qr/\.(am|t|pm|py|sh|yaml|[1-9])$/, @folders),

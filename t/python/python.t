@@ -1,0 +1,27 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `import etude`: t/python/check.py with a Python that has NumPy, and examples/notebook.py.
+library=$ET_BUILDDIR/.libs/libetude.so.1
+python=
+for p in "${PYTHON:-python3}" python3 /usr/bin/python3; do
+    if "$p" -c 'import numpy' 2>/dev/null; then
+        python=$p
+        break
+    fi
+done
+skip() {
+    echo "1..0 # SKIP $1"
+    exit 0
+}
+[ -n "$python" ] || skip 'python3 has no numpy (python3-numpy)'
+[ -e "$library" ] || skip 'this build has no libetude.so.1'
+# A sanitizer wants to be loaded before all else, which Python is then.
+if grep -q -e __asan_init -e __tsan_init "$library"; then
+    skip 'libetude.so.1 is built with a sanitizer'
+fi
+ETUDE_LIBRARY=$(readlink -f "$library")
+PYTHONPATH=$(readlink -f "$ET_SRCDIR/python")
+examples=$(readlink -f "$ET_SRCDIR/examples")
+export ETUDE_LIBRARY PYTHONPATH
+PYTHONDONTWRITEBYTECODE=1 exec "$python" "$ET_SRCDIR/t/python/check.py" "$examples" \
+    "$ET_SRCDIR/man/prose/etude-python.7.mdoc"
