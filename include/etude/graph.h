@@ -9,8 +9,8 @@
  *
  * The first error of a function that appends sticks to the graph; later functions
  * return NULL and do nothing, whatever they are given; et_eval returns the status.
- * Model code stays formulas. An evaluation that fails by itself, for want of memory or in a
- * kernel, does not stick.
+ * Model code stays formulas. An evaluation that fails by itself, for want of memory or
+ * in a kernel, does not stick.
  *
  * A step is a transaction: et_assign'ed leaves change only at the end of an evaluation,
  * in the commit. Until then every read of a leaf sees the old value. */

@@ -26,7 +26,7 @@ static int
 number_in(const char *name)
 {
     const char *text = getenv(name);
-    return text ? atoi(text) : -1;
+    return text ? (int)strtol(text, NULL, 10) : -1;
 }
 
 /* What is set for a rank, in words; the fourth to sixth of a run of nine. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scripted.h: a run's processes without training. etd_launch forks a supervisor and its
  * ranks, as for "etude train", and each rank does what a function of the test says. The
- * test itself is the front, and has the clock of all of them: it lies in memory that they
- * share, and stands still unless the test moves it. */
+ * test itself is the front, and has the clock of all of them: it lies in memory that
+ * they share, and stands still unless the test moves it. */
 #ifndef ETUDE_T_DIST_SCRIPTED_H
 #define ETUDE_T_DIST_SCRIPTED_H
 

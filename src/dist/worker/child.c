@@ -28,7 +28,7 @@ environment(void)
     if (!list)
         return NULL;
     memcpy(list, environ, n * sizeof *list);
-    list[n] = (char *)(uintptr_t)"ETUDE_SERVED=1"; /* which nobody writes to */
+    list[n] = (char *)(uintptr_t) "ETUDE_SERVED=1"; /* which nobody writes to */
     return list;
 }
 

@@ -65,7 +65,7 @@ struct et_device_handle {
     struct dnnl_engine *engine; /* oneDNN's, for the adapters */
     struct dnnl_stream *stream;
     char why[256], told[256]; /* what an operation of the user's says of a failure */
-    bool native_bf16; /* products of bf16 are computed in bf16: native.h */
+    bool native_bf16;         /* products of bf16 are computed in bf16: native.h */
     etk_prepare_fn *prepare[ET_OP_COUNT]; /* NULL: the module has no such kernel */
 };
 

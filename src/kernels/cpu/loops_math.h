@@ -133,10 +133,10 @@ etk_normal(double x)
     return 0.5 * erfc(-x * 0.70710678118654752440);
 }
 
-#define ETK_EXP(x)     _Generic((x), float : etk_expf, double : exp)(x)
-#define ETK_LOG(x)     _Generic((x), float : etk_logf, double : log)(x)
-#define ETK_LOG1P(x)   _Generic((x), float : etk_log1pf, double : log1p)(x)
-#define ETK_TANH(x)    _Generic((x), float : etk_tanhf, double : tanh)(x)
+#define ETK_EXP(x)   _Generic((x), float : etk_expf, double : exp)(x)
+#define ETK_LOG(x)   _Generic((x), float : etk_logf, double : log)(x)
+#define ETK_LOG1P(x) _Generic((x), float : etk_log1pf, double : log1p)(x)
+#define ETK_TANH(x)  _Generic((x), float : etk_tanhf, double : tanh)(x)
 /* The library's: of a large number only it knows how many turns to take away. */
 #define ETK_SIN(x)     _Generic((x), float : sinf, double : sin)(x)
 #define ETK_COS(x)     _Generic((x), float : cosf, double : cos)(x)

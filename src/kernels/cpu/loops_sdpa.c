@@ -394,7 +394,7 @@ set_strides(struct sdpa_kernel *k, const struct et_call *call, bool grad)
     }
 }
 
-/* Queries and all that has their elements are of one type; lse is f32, a bias either. */
+/* Queries and all else of their elements have one type; lse is f32, a bias either. */
 static et_status
 check_dtypes(const struct et_call *call, bool grad, char *why, size_t why_size)
 {
