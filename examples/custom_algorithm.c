@@ -274,8 +274,10 @@ int
 main(void)
 {
     struct run r = {0};
-    if (et_ctx_new(&r.cx) != ET_OK)
+    if (et_ctx_new(&r.cx) != ET_OK) {
+        fprintf(stderr, "custom_algorithm: %s\n", et_error_get(NULL)->message);
         return 1;
+    }
     et_ctx_set_checks(r.cx, true); /* says what is freed or closed too early */
     et_status status = train(&r);
     if (status != ET_OK)

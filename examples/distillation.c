@@ -205,8 +205,10 @@ main(void)
     struct run r = {0};
     struct answers teacher = {.n = 0}, student = {.n = 0};
     int same = 0;
-    if (et_ctx_new(&r.cx) != ET_OK)
+    if (et_ctx_new(&r.cx) != ET_OK) {
+        fprintf(stderr, "distillation: %s\n", et_error_get(NULL)->message);
         return 1;
+    }
     et_ctx_set_checks(r.cx, true); /* says what is freed or closed too early */
     et_status status = train(&r, &teacher, &student);
     if (status != ET_OK)

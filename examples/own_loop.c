@@ -245,8 +245,10 @@ main(void)
 {
     struct run r = {0};
     double first = 0, last = 0;
-    if (et_ctx_new(&r.cx) != ET_OK)
+    if (et_ctx_new(&r.cx) != ET_OK) {
+        fprintf(stderr, "own_loop: %s\n", et_error_get(NULL)->message);
         return 1;
+    }
     et_ctx_set_checks(r.cx, true); /* says what is freed or closed too early */
     et_status status = train(&r, &first, &last);
     if (status != ET_OK)

@@ -20,7 +20,9 @@ typedef void et_log_fn(void *data, enum et_log_level level, const char *text);
 
 struct et_ctx;
 
-/* Creates a context that logs nowhere. ENOMEM leaves *OUT NULL. */
+/* Creates a context that logs nowhere. ENOMEM leaves *OUT NULL, and so does ENOTSUP:
+ * the program was compiled with other headers than the library (abi.h).
+ * et_error_get(NULL) says why. */
 ET_NODISCARD et_status et_ctx_new(struct et_ctx **out);
 /* Everything made with it must be gone. NULL within is allowed; *CX becomes NULL. */
 void et_ctx_free(struct et_ctx **cx);

@@ -18,6 +18,8 @@
  *  8. recipe.h diagnostic.h    all of it from one file, and what is wrong there
  *  9. run.h                    what a run leaves behind
  *     session.h                what the program does with a recipe, in a program
+ * 10. plugin.h                 components in a library of their own
+ *     abi.h                    who was compiled with other headers than these
  *
  * doc/engine and doc/trainer hold the tour, with the files behind each step; they and
  * the examples are installed in share/doc/etude. */
@@ -56,8 +58,9 @@
 #include "etude/trainer.h"
 #include "etude/diagnostic.h"
 #include "etude/recipe.h"
-#include "etude/plugin.h"
 #include "etude/run.h"
 #include "etude/session.h"
+#include "etude/abi.h"
+#include "etude/plugin.h"
 
 #endif

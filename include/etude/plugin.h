@@ -17,7 +17,7 @@
  * config set plugins.hello '{path: /home/me/hello.so, sha256: 12ab...}'"); a recipe
  * names it ("plugins: [hello]") and then its components. One that is not allowed, that
  * others than its owner could write, or whose bytes are not those that were allowed, is
- * never mapped; of one that is, the version and the sizes below are read from the file
+ * never mapped; of one that is, the version and the layouts are read from the file
  * before its first instruction runs. While you work on one, "develop: true" in the
  * place of the digest allows whatever its bytes are; runs that a worker starts refuse
  * it. A plugin that runs has the rights of the program: trust it as you would trust
@@ -28,6 +28,7 @@
 #ifndef ETUDE_PLUGIN_H
 #define ETUDE_PLUGIN_H
 
+#include "etude/abi.h"
 #include "etude/algorithm.h"
 #include "etude/callback.h"
 #include "etude/data.h"
@@ -40,54 +41,15 @@
 extern "C" {
 #endif
 
-enum { ET_PLUGIN_ABI = 3 }; /* goes up with every change that sizes do not show */
+enum { ET_PLUGIN_ABI = 4 }; /* goes up with changes that no struct shows */
 
-/* The structs that a plugin fills in or reads: all must be as large there as here. */
-#define ET_PLUGIN_STRUCTS(X)                                                           \
-    X(et_component)                                                                    \
-    X(et_option)                                                                       \
-    X(et_part)                                                                         \
-    X(et_tensor)                                                                       \
-    X(et_graph_stats)                                                                  \
-    X(et_node)                                                                         \
-    X(et_module)                                                                       \
-    X(et_module_class)                                                                 \
-    X(et_forward)                                                                      \
-    X(et_param)                                                                        \
-    X(et_model_class)                                                                  \
-    X(et_model)                                                                        \
-    X(et_model_options)                                                                \
-    X(et_dataset_class)                                                                \
-    X(et_dataset)                                                                      \
-    X(et_data_options)                                                                 \
-    X(et_transform_class)                                                              \
-    X(et_optimizer_class)                                                              \
-    X(et_update)                                                                       \
-    X(et_param_rows)                                                                   \
-    X(et_param_slot)                                                                   \
-    X(et_scheduler_class)                                                              \
-    X(et_timestamp)                                                                    \
-    X(et_run_length)                                                                   \
-    X(et_algorithm_class)                                                              \
-    X(et_algorithm)                                                                    \
-    X(et_callback_class)                                                               \
-    X(et_callback)                                                                     \
-    X(et_state)                                                                        \
-    X(et_record)
-
-enum {
-#define ET_PLUGIN_COUNT(name) ET_PLUGIN_SIZE_##name,
-    ET_PLUGIN_STRUCTS(ET_PLUGIN_COUNT)
-#undef ET_PLUGIN_COUNT
-        ET_PLUGIN_SIZES
-};
-
-/* The object called et_plugin. Lists end with NULL; a NULL list is empty. Names must be
- * new: the core's cannot be replaced. */
+/* The object called et_plugin. Beside it a plugin exports et_plugin_layouts: how the
+ * structs were declared that it was compiled with (abi.h). Lists end with NULL; a NULL
+ * list is empty. Names must be new: the core's cannot be replaced. */
 struct et_plugin {
     uint32_t abi;  /* ET_PLUGIN_ABI: first, in all versions */
-    uint32_t size; /* of this struct */
-    uint32_t struct_size[ET_PLUGIN_SIZES];
+    uint32_t size; /* of this struct, which grows at its end: lists that a plugin's does
+                      not have are empty */
     const struct et_model_class *const *models;
     const struct et_dataset_class *const *datasets;
     const struct et_transform_class *const *transforms;
@@ -98,13 +60,19 @@ struct et_plugin {
     const struct et_callback_class *const *loggers;
 };
 
-#define ET_PLUGIN_SIZE(name) sizeof(struct name),
+/* Both objects must be there. In C++, write 'extern "C"' before this one, and fill in
+ * et_plugin by hand. */
+#define ET_PLUGIN_LAYOUTS                                                              \
+    __attribute__((visibility("default")))                                             \
+    const struct et_layout et_plugin_layouts[] = {ET_LAYOUTS(ET_LAYOUT_ROW)};
+
 #define ET_PLUGIN(...)                                                                 \
+    extern const struct et_layout et_plugin_layouts[];                                 \
+    ET_PLUGIN_LAYOUTS                                                                  \
     extern const struct et_plugin et_plugin;                                           \
     __attribute__((visibility("default"))) const struct et_plugin et_plugin = {        \
         .abi = ET_PLUGIN_ABI,                                                          \
         .size = sizeof(struct et_plugin),                                              \
-        .struct_size = {ET_PLUGIN_STRUCTS(ET_PLUGIN_SIZE)},                            \
         __VA_ARGS__,                                                                   \
     };
 

@@ -69,7 +69,8 @@ void et_error_set_code(struct et_ctx *cx, int code);
 void et_hint(struct et_ctx *cx, const char *fmt, ...) ET_PRINTF(2, 3);
 
 /* The error that stands, status ET_OK when there is none: borrowed, it is the context's
- * own and changes with it. */
+ * own and changes with it. NULL: what failed in this thread without a context, such as
+ * et_ctx_new. */
 const struct et_error *et_error_get(const struct et_ctx *cx);
 /* Whoever has handled an error says so: the next one is recorded again. */
 void et_error_clear(struct et_ctx *cx);

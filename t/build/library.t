@@ -67,12 +67,27 @@ if command -v pkg-config >/dev/null; then
         program=$1 source=$2
         shift 2
         # shellcheck disable=SC2046,SC2086
-        $cc $flags -Wall -Wextra -Werror "$source" -o "$program" $(config --cflags --libs) "$@" >said 2>&1
+        $cc $flags $before -Wall -Wextra -Werror "$source" -o "$program" $(config --cflags --libs) "$@" >said 2>&1
     }
+    before=
     build own_loop "$docs/examples/own_loop.c"
     ok $? 'an example is built from what is installed'
     LD_LIBRARY_PATH=$lib OMP_NUM_THREADS=1 ./own_loop >said 2>&1
     ok $? 'and trains'
+
+    # As if it had been built before a field was put into a struct.
+    cp -r "$dir/moved/include" other
+    sed -i '/^struct et_conv2d_options/s/$/ int64_t more;/' other/etude/nn.h
+    # shellcheck disable=SC2046
+    awk -f "$ET_SRCDIR/build-aux/layouts.awk" $(find other/etude -name '*.h' ! -name abi.h \
+        ! -name plugin.h | sort) >layouts && mv layouts other/etude/layouts.h
+    before="-Iother"
+    build stale "$docs/examples/own_loop.c"
+    before=
+    LD_LIBRARY_PATH=$lib ./stale >said 2>&1
+    is $? 1 'a program that was compiled with other headers ends'
+    grep -q 'other headers than those of libetude .*: struct et_conv2d_options is 72 bytes there, 64 here' said
+    ok $? 'and says which struct differs'
 
     cat >where.c <<'C'
 #include <etude/etude.h>

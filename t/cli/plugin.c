@@ -325,25 +325,46 @@ static const struct et_callback_class *const loggers[] = {&lines, NULL};
 #define LISTS                                                                          \
     .models = models, .datasets = datasets, .transforms = transforms,                  \
     .schedulers = schedulers, .algorithms = algorithms, .loggers = loggers
-#if defined WRONG_ABI || defined WRONG_SIZE || defined WRONG_STRUCT
-const struct et_plugin et_plugin = {
+#if defined WRONG_ABI || defined WRONG_SIZE || defined NO_LAYOUTS || defined LONGER
+/* LONGER: as a later Etude may have it, with one more list, empty or not. */
+struct longer {
+    struct et_plugin plugin;
+    const struct et_algorithm_class *const *more;
+};
+#ifndef LONGER
+#define LONGER NULL
+#endif
+#ifndef NO_LAYOUTS
+extern const struct et_layout et_plugin_layouts[];
+ET_PLUGIN_LAYOUTS
+#endif
+const struct longer et_plugin = {
+    .plugin =
+        {
 #ifdef WRONG_ABI
-    .abi = ET_PLUGIN_ABI + 1,
+            .abi = ET_PLUGIN_ABI + 1,
 #else
-    .abi = ET_PLUGIN_ABI,
+            .abi = ET_PLUGIN_ABI,
 #endif
 #ifdef WRONG_SIZE
-    .size = sizeof(struct et_plugin) + 8,
+            .size = sizeof(struct et_plugin),
 #else
-    .size = sizeof(struct et_plugin),
+            .size = sizeof(struct longer),
 #endif
-#ifdef WRONG_STRUCT
-    .struct_size = {ET_PLUGIN_STRUCTS(8 + ET_PLUGIN_SIZE)},
-#else
-    .struct_size = {ET_PLUGIN_STRUCTS(ET_PLUGIN_SIZE)},
-#endif
-    LISTS,
+            LISTS,
+        },
+    .more = LONGER,
 };
+#elif defined SHORTER
+/* SHORTER: as an earlier Etude may have had it. */
+extern const struct et_layout et_plugin_layouts[];
+ET_PLUGIN_LAYOUTS
+const struct {
+    uint32_t abi, size;
+    const struct et_model_class *const *models;
+    const struct et_dataset_class *const *datasets;
+} et_plugin = {ET_PLUGIN_ABI, sizeof et_plugin, models, datasets};
+const void *const others[] = {transforms, schedulers, algorithms, loggers};
 #elif defined NO_SYMBOL
 const void *const somebody_else[] = {models,     datasets,   transforms,
                                      schedulers, algorithms, loggers};

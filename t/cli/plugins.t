@@ -8,6 +8,7 @@ export ETUDE_CONFIG_DIR="$dir/user"
 cc=${CC:-cc}
 flags=$(pkg-config --cflags --define-variable=includedir="$ET_SRCDIR/include" \
     "$ET_BUILDDIR/etude.pc" 2>/dev/null) || flags="-I$ET_SRCDIR/include"
+flags="$flags -I$ET_BUILDDIR/include"
 command -v "${cc%% *}" >/dev/null || { echo "1..0 # SKIP no compiler"; exit 0; }
 
 # build FILE.so SOURCE FLAGS...
@@ -298,16 +299,56 @@ allow fault fault.so
 refuses 65 E4003 "fault.so: " "a library that is cut off"
 abi=$(sed -n 's/.*ET_PLUGIN_ABI = \([0-9]*\).*/\1/p' "$ET_SRCDIR/include/etude/plugin.h")
 for row in "WRONG_ABI 76 E4004 built_for_plugin_ABI_$((abi + 1)),_this_is_$abi" \
-    "WRONG_SIZE 76 E4004 struct_et_plugin_is" \
-    "WRONG_STRUCT 76 E4004 struct_et_component_is" \
+    "WRONG_SIZE 65 E4003 et_plugin_says" \
+    "NO_LAYOUTS 65 E4003 exports_no_et_plugin_layouts" \
     "NO_SYMBOL 65 E4003 exports_no_et_plugin" \
     "FUNCTION_SYMBOL 65 E4003 but_as_no_object"; do
     # shellcheck disable=SC2086
     set -- $row
     build fault.so t/cli/plugin.c "-D$1"
     allow fault fault.so
-    refuses "$2" "$3" "$(echo "$4" | tr _ ' ' | sed 's/et plugin/et_plugin/; s/et component/et_component/')" "$1"
+    refuses "$2" "$3" "$(echo "$4" | tr _ ' ' | sed 's/et plugin/et_plugin/; s/plugin layouts/plugin_layouts/')" "$1"
 done
+
+# Built with the headers of another Etude, whose lists or structs are others.
+# (What a list holds is known when the library is mapped.)
+build fault.so t/cli/plugin.c -DLONGER=algorithms
+allow fault fault.so
+run validate f.yaml
+exits 76 "a plugin with a list that this Etude does not know: exit 76"
+says err "error E4004: f.yaml:2:11: plugins: $dir/fault.so: et_plugin has lists that this etude does not know" \
+    "with a sentence"
+build fault.so t/cli/plugin.c -DLONGER=NULL
+allow fault fault.so
+run validate f.yaml
+exits 0 "a list that this Etude does not know may be empty"
+build fault.so t/cli/plugin.c -DSHORTER '-DWORD="short"'
+allow fault fault.so
+run data ls
+says out short_shades "of an older plugin the lists that it has are read"
+run algorithms 'short*'
+! grep -q short_count out
+ok $? "and those that it does not have are empty"
+# other_headers SED: as if a struct had been changed by it
+other_headers() {
+    rm -rf other && mkdir other && cp -r "$ET_SRCDIR/include/etude" other/etude
+    chmod -R u+w other && sed -i "$1" other/etude/nn.h
+    # shellcheck disable=SC2046
+    awk -f "$ET_SRCDIR/build-aux/layouts.awk" \
+        $(find other/etude -name '*.h' ! -name abi.h ! -name plugin.h | sort) >other/etude/layouts.h
+    build fault.so t/cli/plugin.c -Iother
+    allow fault fault.so
+}
+own_flags=$flags
+flags="-I$dir/other $flags"
+other_headers 's/bool no_bias;/&/'
+run validate f.yaml
+exits 0 "headers with the same structs are the same headers"
+other_headers '/^struct et_conv2d_options/s/$/ int64_t more;/'
+refuses 76 E4004 "struct et_conv2d_options is 72 bytes there, 64 here" "a field was put into a struct"
+other_headers 's/int64_t in_features, out_features; .. required/int64_t out_features, in_features; \/* required/'
+refuses 76 E4004 "struct et_linear_options has other fields there than here" "two fields changed places"
+flags=$own_flags
 build fault.so t/cli/plugin.c -DMISSING_FUNCTION
 allow fault fault.so
 refuses 65 E4003 "fault.so: undefined symbol: nobody_has_this" "a function that nobody has"

@@ -9,7 +9,7 @@ use Lint;
 use Test::More;
 
 my @headers = map { s{^include/}{}r } files(qr/\.h$/, 'include/etude');
-my $flags = "-Wall -Wextra -Werror -fsyntax-only -I'$root/include'";
+my $flags = "-Wall -Wextra -Werror -fsyntax-only -I'$root/include' -I'$build/include'";
 
 sub compiles {
     my ($compiler, $language, $header) = @_;

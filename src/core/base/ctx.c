@@ -35,6 +35,9 @@ struct et_ctx {
     uint32_t number; /* given out last */
 };
 
+/* Of what fails where there is no context: et_ctx_new. */
+static _Thread_local struct et_error without_ctx;
+
 struct block_header {
     size_t bytes;
     char pad[ALIGNMENT - sizeof(size_t)];
@@ -43,9 +46,10 @@ struct block_header {
 et_status
 et_ctx_new(struct et_ctx **out)
 {
+    et_error_clear(NULL);
     *out = calloc(1, sizeof **out);
     if (!*out)
-        return ET_ENOMEM;
+        return ET_FAIL(NULL, ET_ENOMEM, "no memory for a context");
     (*out)->log_level = ET_LOG_INFO;
     (*out)->seams = &eti_system;
     (*out)->number = (uint32_t)((uintptr_t)*out / ALIGNMENT) * 2654435761u;
@@ -161,15 +165,16 @@ et_status
 et_fail_at(struct et_ctx *cx, et_status status, const char *file, int line,
            const char *fmt, ...)
 {
-    if (!cx || cx->error.status != ET_OK)
+    struct et_error *e = cx ? &cx->error : &without_ctx;
+    if (e->status != ET_OK)
         return status;
     va_list args;
     va_start(args, fmt);
-    vsnprintf(cx->error.message, sizeof cx->error.message, fmt, args);
+    vsnprintf(e->message, sizeof e->message, fmt, args);
     va_end(args);
-    cx->error.status = status;
-    cx->error.file = file;
-    cx->error.line = line;
+    e->status = status;
+    e->file = file;
+    e->line = line;
     return status;
 }
 
@@ -194,13 +199,14 @@ et_hint(struct et_ctx *cx, const char *fmt, ...)
 const struct et_error *
 et_error_get(const struct et_ctx *cx)
 {
-    return &cx->error;
+    return cx ? &cx->error : &without_ctx;
 }
 
 void
 et_error_clear(struct et_ctx *cx)
 {
-    memset(&cx->error, 0, sizeof cx->error);
+    struct et_error *e = cx ? &cx->error : &without_ctx;
+    memset(e, 0, sizeof *e);
 }
 
 void

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/layouts.h"
 #include "core/plugin/elf.h"
 #include "core/recipe/recipe.h"
 #include "etude/plugin.h"
@@ -31,7 +32,8 @@ enum {
 struct loaded {
     char *path;
     void *library;
-    const struct et_plugin *plugin;
+    const struct et_plugin *plugin; /* NULL, or OWN */
+    struct et_plugin own; /* its et_plugin; lists that this does not have are empty */
     uintptr_t begin, end; /* of what is mapped */
     int copy;             /* the sealed memory */
 };
@@ -151,17 +153,34 @@ check_digest(struct opening *o)
 
 /* ---- version and sizes, before anything runs ---- */
 
+static const char again[] = "build it again with the headers of this etude";
+
+/* The table of how its structs are declared, against this library's. */
+static bool
+check_layouts(const struct opening *o)
+{
+    size_t offset, size;
+    char why[160];
+    size_t n = 0;
+    if (!eti_elf_find(o->bytes, o->size, "et_plugin_layouts", &offset, &size))
+        n = size / sizeof(struct et_layout);
+    struct et_layout *layouts = n ? malloc(n * sizeof *layouts) : NULL;
+    if (!layouts) {
+        refuse(o, ET_E_PLUGIN_BAD, "a plugin ends with ET_PLUGIN(...)",
+               "exports no et_plugin_layouts");
+        return false;
+    }
+    memcpy(layouts, (const char *)o->bytes + offset, n * sizeof *layouts);
+    bool fit = eti_layouts_known(layouts, n, why, sizeof why);
+    free(layouts);
+    if (!fit)
+        refuse(o, ET_E_PLUGIN_ABI, again, "%s", why);
+    return fit;
+}
+
 static bool
 check_abi(struct opening *o)
 {
-    static const struct {
-        const char *name;
-        size_t size;
-    } structs[] = {
-#define ROW(its_name) {#its_name, sizeof(struct its_name)},
-        ET_PLUGIN_STRUCTS(ROW)
-#undef ROW
-    };
     size_t offset, size;
     const char *why = eti_elf_find(o->bytes, o->size, "et_plugin", &offset, &size);
     if (why || size < 2 * sizeof(uint32_t)) {
@@ -171,24 +190,17 @@ check_abi(struct opening *o)
     }
     memcpy(&o->head, (const char *)o->bytes + offset,
            size < sizeof o->head ? size : sizeof o->head);
-    static const char hint[] = "build it again with the headers of this etude";
     if (o->head.abi != ET_PLUGIN_ABI) {
-        refuse(o, ET_E_PLUGIN_ABI, hint, "built for plugin ABI %u, this is %d",
+        refuse(o, ET_E_PLUGIN_ABI, again, "built for plugin ABI %u, this is %d",
                o->head.abi, ET_PLUGIN_ABI);
         return false;
     }
-    if (o->head.size != sizeof o->head || size != sizeof o->head) {
-        refuse(o, ET_E_PLUGIN_ABI, hint, "struct et_plugin is %u bytes there, %zu here",
-               o->head.size, sizeof o->head);
+    if (o->head.size != size) {
+        refuse(o, ET_E_PLUGIN_BAD, again, "et_plugin says %u bytes and has %zu",
+               o->head.size, size);
         return false;
     }
-    for (int i = 0; i < ET_PLUGIN_SIZES; i++)
-        if (o->head.struct_size[i] != structs[i].size) {
-            refuse(o, ET_E_PLUGIN_ABI, hint, "struct %s is %u bytes there, %zu here",
-                   structs[i].name, o->head.struct_size[i], structs[i].size);
-            return false;
-        }
-    return true;
+    return check_layouts(o);
 }
 
 /* ---- what it holds ---- */
@@ -290,6 +302,24 @@ name_copy(int copy, char buf[NAME_BYTES])
     return buf;
 }
 
+/* Takes over FOUND, the plugin's own object of O->HEAD.SIZE bytes. */
+static bool
+take_lists(const struct opening *o, struct loaded *l, const void *found)
+{
+    const unsigned char *bytes = found;
+    size_t n = o->head.size < sizeof l->own ? o->head.size : sizeof l->own;
+    memset(&l->own, 0, sizeof l->own);
+    memcpy(&l->own, found, n);
+    for (size_t i = n; i < o->head.size; i++)
+        if (bytes[i]) {
+            refuse(o, ET_E_PLUGIN_ABI, again,
+                   "et_plugin has lists that this etude does not know");
+            return false;
+        }
+    l->plugin = &l->own;
+    return true;
+}
+
 /* The linker takes equal names for one library: the copy stays open, and its name
  * taken, as long as the library may be mapped. */
 static void
@@ -298,18 +328,19 @@ map_library(struct opening *o, struct et_plugins *all)
     char path[NAME_BYTES];
     struct loaded *l = &all->v[all->n];
     name_copy(o->copy, path);
+    const void *found = NULL;
     l->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (l->library)
-        l->plugin = dlsym(l->library, "et_plugin");
-    if (!l->plugin) {
+        found = dlsym(l->library, "et_plugin");
+    if (!found) {
         const char *why = dlerror();
         size_t n = strlen(path);
         why = why ? why : "cannot be loaded";
         refuse(o, ET_E_PLUGIN_BAD, NULL, "%s",
                strncmp(why, path, n) == 0 && why[n] == ':' ? why + n + 2 : why);
     }
-    if (l->plugin && check_components(o, all, l->plugin)) {
-        eti_elf_range(l->plugin, &l->begin, &l->end);
+    if (found && take_lists(o, l, found) && check_components(o, all, l->plugin)) {
+        eti_elf_range(found, &l->begin, &l->end);
         l->copy = o->copy;
         o->copy = -1;
         all->n++;
