@@ -192,6 +192,8 @@ compare(const void *left, const void *right)
         return a->known ? -1 : 1;
     if (a->is_number && b->is_number)
         order = (a->number > b->number) - (a->number < b->number);
+    else if (a->is_number != b->is_number)
+        order = a->is_number ? -1 : 1; /* or 2, 10, 1a and 2 again were in order */
     else
         order = strcmp(a->text, b->text);
     if (order != 0)
@@ -218,7 +220,7 @@ eti_runs_sort(const json_t *list, const char *key)
         memmove(r->text, text ? text : "", length);
         r->text[length] = '\0';
         r->number = strtod(r->text, &end);
-        r->is_number = end != r->text && !*end;
+        r->is_number = end != r->text && !*end && !isnan(r->number);
         bool less = !eti_facts_metric(r->facts, key, strlen(key), &full) ||
                     eti_less_is_better(full);
         r->direction = less != reversed ? 1 : -1;
