@@ -50,10 +50,11 @@ read_facts(struct et_run *r)
         return ET_FAIL(r->cx, ET_EFORMAT, "%s is not of a run: %s", path, error.text);
     ET_TRY(copy_fact(r, "name", name, sizeof name));
     ET_TRY(copy_fact(r, "id", r->id, sizeof r->id));
-    if (et_run_name_check(r->cx, name) == ET_OK)
-        snprintf(r->name, sizeof r->name, "%s", name);
-    else
+    if (et_run_name_check(r->cx, name) != ET_OK) {
+        et_error_clear(r->cx); /* which is about a name that somebody chose */
         return ET_FAIL(r->cx, ET_EFORMAT, "%s names no run", path);
+    }
+    snprintf(r->name, sizeof r->name, "%s", name);
     r->incarnation = next_incarnation(r->facts);
     return ET_OK;
 }
