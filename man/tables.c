@@ -119,7 +119,7 @@ print_value(FILE *out, const struct et_option *o)
         snprintf(line, sizeof line, "%s; unset by default", expects);
     n = strlen(line);
     if (*et_option_other_names(o, also, sizeof also))
-        snprintf(line + n, sizeof line - n, "; also called %s", also);
+        snprintf(line + n, sizeof line - n, "; also %s", also);
     mdoc_sentence(out, line);
 }
 

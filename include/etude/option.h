@@ -174,8 +174,8 @@ ET_NODISCARD et_status et_option_text(struct et_ctx *cx, const struct et_option 
 /* What may be written there, for help and messages: "number > 0", "one of auto, cpu".
  * Returns BUF. */
 const char *et_option_expects(const struct et_option *row, char *buf, size_t size);
-/* Its other names for people, "in_channels" or "not bias", commas between; "" where it
- * has none. Returns BUF. */
+/* Its other names for people, "in_channels" or "bias, its opposite", commas between; ""
+ * where it has none. Returns BUF. */
 const char *et_option_other_names(const struct et_option *row, char *buf, size_t size);
 /* The name of N in NAMES nearest to WORD (Damerau-Levenshtein), or NULL if none is near
  * enough to be what was meant. */

@@ -97,7 +97,7 @@ cli_print_options(const struct et_option *table, const char *indent)
             et_print(stdout, "; %s",
                      o->flags & ET_OPT_REQUIRED ? "required" : "unset by default");
         if (*et_option_other_names(o, also, sizeof also))
-            et_print(stdout, "; also called %s", also);
+            et_print(stdout, "; also %s", also);
         putchar('\n');
         if (o->type == ET_OPT_TABLE) {
             char deeper[32];

@@ -258,7 +258,7 @@ test_single(void)
     is_str(et_option_other_names(row, buf, sizeof buf), "kernel_size",
            "what else an option is called can be shown");
     row = eti_option_find(table, "no_bias");
-    is_str(et_option_other_names(row, buf, sizeof buf), "not bias",
+    is_str(et_option_other_names(row, buf, sizeof buf), "bias, its opposite",
            "as can what its opposite is called");
     row = eti_option_find(table_of(ET_KIND_SCHEDULER, "cosine"), "alpha_f");
     is_str(et_option_other_names(row, buf, sizeof buf), "",

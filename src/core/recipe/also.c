@@ -71,8 +71,8 @@ et_option_other_names(const struct et_option *row, char *buf, size_t size)
     while ((s = next_name(&names, &n, &mark)))
         if (mark != '~' && used < size)
             used +=
-                (size_t)snprintf(buf + used, size - used, "%s%s%.*s", used ? ", " : "",
-                                 mark == '!' ? "not " : "", (int)n, s);
+                (size_t)snprintf(buf + used, size - used, "%s%.*s%s", used ? ", " : "",
+                                 (int)n, s, mark == '!' ? ", its opposite" : "");
     return buf;
 }
 
