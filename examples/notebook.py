@@ -5,7 +5,7 @@
     PYTHONPATH=python ETUDE_LIBRARY=build/.libs/libetude.so.1 python3 examples/notebook.py
 
 Needs python3-numpy. The recipe is written here, so that the example needs no data; a path
-of a recipe, "fashion_mnist.yaml", does as well.
+of a recipe, "recipes/fashion_mnist.yaml", does as well.
 """
 import tempfile
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What python/etude.py does, as TAP: check.py EXAMPLES PAGE. Run by python.t."""
 import ctypes
+import faulthandler
 import gc
 import json
 import os
@@ -43,6 +44,7 @@ def raises(kind, f, what, holds=lambda e: True):
     ok(False, what)
 
 
+faulthandler.dump_traceback_later(4 * PATIENCE, exit=True)  # what hangs is said, and fails
 scratch = tempfile.mkdtemp(prefix="etude-python-")
 recipe = os.path.join(scratch, "recipe.yaml")
 with open(recipe, "w", encoding="utf-8") as f:
@@ -124,8 +126,8 @@ def test_dlpack():
     end = weakref.ref(a)
     t = etude.tensor(a, device="ref")
     b = np.from_dlpack(t)
-    ok(b.ctypes.data == a.ctypes.data and b.tolist() == a.tolist(), "NumPy takes a tensor by DLPack "
-       "where it lies")
+    ok(b.ctypes.data == a.ctypes.data and b.tolist() == a.tolist(),
+       "NumPy takes a tensor by DLPack where it lies")
     t.__dlpack__()  # nobody takes it
     del a, t
     settled()
@@ -193,8 +195,8 @@ def test_fit():
 
 def test_predict(s):
     y = s.predict(x)
-    ok(y.shape == (2, 10) and y.dtype == np.float32 and y.flags.owndata, "a model predicts an array "
-       "of an array")
+    ok(y.shape == (2, 10) and y.dtype == np.float32 and y.flags.owndata,
+       "a model predicts an array of an array")
     ok(np.array_equal(s.predict(x.astype("f8")), y), "of any dtype")
     ok(np.array_equal(s.predict(np.asfortranarray(x)), y), "and any order in memory")
     raises(etude.Error, lambda: s.predict(x[:, :, :2]), "a wrong shape is refused with the "
@@ -306,8 +308,8 @@ def test_faults():
         ok("smoothing: 0.2" in s.recipe and "t_max: 4ep" in s.recipe, "overrides add algorithms, "
            "and know PyTorch's names")
         ok("seed: 3 " not in s.recipe, "and unset what the recipe sets")
-    raises(ImportError, lambda: etude._Struct("et_desc", dtype=ctypes.c_int64), "a field of another "
-           "size is refused by its name", lambda e: "dtype of struct et_desc has 4" in str(e))
+    raises(ImportError, lambda: etude._Struct("et_desc", dtype=ctypes.c_int64),
+           "a field of another size is refused by its name", lambda e: "dtype of struct et_desc has 4" in str(e))
     raises(ImportError, lambda: etude._Struct("et_desc", color=ctypes.c_int), "as is one that the "
            "library has not", lambda e: "no field color" in str(e))
 
