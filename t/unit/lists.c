@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lists of runs show: which of them a filter leaves, in which order they stand, how
- * far each is, and which keys there are. The runs are JSON of this test. */
+/* What lists of runs show: which of them a filter leaves, in which order they stand,
+ * how far each is, and which keys there are. The runs are JSON of this test. */
 #include "config.h"
 
 #include <math.h>
@@ -151,7 +151,7 @@ test_check(struct et_ctx *cx)
 
 /* ---- in which order: thousands of lists against a plain second way ---- */
 
-enum { MOST = 12 };
+enum { TEXTS = 256, MOST = 12 };
 
 /* A value of a run, of which the JSON is made. */
 struct own {
@@ -215,7 +215,8 @@ stands_before(const struct own *a, const struct own *b, bool reversed)
     return reversed ? order > 0 : order < 0;
 }
 
-/* By looking again and again for one that stands before all that are left. */
+/* By looking again and again for one that stands before all that are left: their names
+ * into TEXT [TEXTS]. */
 static void
 sort_plainly(const struct own *v, int n, bool reversed, char *text)
 {
@@ -227,7 +228,8 @@ sort_plainly(const struct own *v, int n, bool reversed, char *text)
             if (!used[i] && (first < 0 || stands_before(&v[i], &v[first], reversed)))
                 first = i;
         used[first] = true;
-        sprintf(text + strlen(text), "%sr%d", k ? " " : "", first);
+        size_t end = strlen(text);
+        snprintf(text + end, TEXTS - end, "%sr%d", k ? " " : "", first);
     }
 }
 
@@ -243,7 +245,7 @@ test_sort(void)
         bool minus = rand_r(&seed) % 2;
         int n = rand_r(&seed) % (MOST + 1);
         struct own v[MOST];
-        char want[256], name[64];
+        char want[TEXTS], name[64];
         json_t *list = json_array();
         for (int i = 0; i < n; i++) {
             v[i] = draw(&seed, key);
