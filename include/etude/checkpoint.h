@@ -21,7 +21,8 @@ extern "C" {
 struct et_checkpoint_config {
     const char *directory; /* that holds the folders; made if it is missing */
     bool only_at_end;      /* when the run stops or ends, and not before */
-    /* in any unit; unset: as often as 3.5 % of time allows, not more than every 5 s */
+    /* in any unit; unset or zeroed: as often as 3.5 % of time allows, not more than
+     * every 5 s; ET_NEVER: when the run stops or ends */
     struct et_time interval;
     int64_t keep;         /* newest ones that stay; -1: all */
     const char *label;    /* see et_checkpoint_label; NULL: "ep{epoch}-ba{batch}" */

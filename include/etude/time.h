@@ -48,6 +48,11 @@ struct et_time {
 #define ET_EPOCHS(n)  ((struct et_time){(n), ET_TIME_EPOCH})
 #define ET_BATCHES(n) ((struct et_time){(n), ET_TIME_BATCH})
 
+/* At no time, for an interval of a struct that a program fills: there 0, which is what
+ * nobody has written, means as much as not set. (In a recipe an interval of 0 is
+ * never.) */
+#define ET_NEVER ((struct et_time){-1, ET_TIME_EPOCH})
+
 static inline bool
 et_time_is_set(struct et_time t)
 {

@@ -27,8 +27,8 @@ struct et_trainer;
 struct et_evaluator {
     const char *label;        /* in metric names; "eval" */
     struct et_loader *loader; /* borrowed */
-    struct et_time interval;  /* in any unit; unset = the trainer's; 0 = never, not
-                                 even at the end */
+    struct et_time interval;  /* in any unit; unset or zeroed = the trainer's;
+                                 ET_NEVER = not even at the end */
     /* Regular expressions, NULL-terminated: any that matches keeps one of the task's
      * usual metrics, and one that matches none of them may choose another that makes
      * sense for the task (et_task_more_metrics). NULL = the usual ones. */
@@ -119,10 +119,11 @@ struct et_trainer_config {
     int n_passes;
     struct et_callback **callbacks; /* borrowed; loggers are put last */
     int n_callbacks;
-    struct et_sink *sink;            /* NULL: records go nowhere */
-    struct et_time max_duration;     /* unset: fit needs a duration */
-    struct et_time eval_interval;    /* unset: 1ep */
-    struct et_time iteration_length; /* unset: no ITERATION_* events */
+    struct et_sink *sink; /* NULL: records go nowhere */
+    /* Unset or zeroed: */
+    struct et_time max_duration;     /* fit needs a duration */
+    struct et_time eval_interval;    /* 1ep; ET_NEVER: not even at the end */
+    struct et_time iteration_length; /* no ITERATION_* events */
     double scale_schedule_ratio;     /* 0 means 1 */
     int64_t grad_accum;              /* microbatches; 0 = auto: the fewest that fit */
     int64_t microbatch_size;         /* samples instead; 0 = by grad_accum */

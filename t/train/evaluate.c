@@ -184,8 +184,8 @@ test_many(struct et_ctx *cx)
          .loader = r.eval,
          .interval = ET_BATCHES(1),
          .metrics = both},
-        {.loader = small.eval, .interval = ET_TIME_UNSET, .metrics = only_accuracy},
-        {.label = "never", .loader = r.eval, .interval = ET_BATCHES(0)},
+        {.loader = small.eval, .metrics = only_accuracy}, /* the trainer's interval */
+        {.label = "never", .loader = r.eval, .interval = ET_NEVER},
         {.label = "late", .loader = small.eval, .interval = ET_EPOCHS(5)},
     };
     r.config.evaluators = list;
@@ -200,8 +200,7 @@ test_many(struct et_ctx *cx)
        "one that has no label is called eval; an expression fits anywhere, in any "
        "case");
     is_int(count_metrics(&r, "late"), 2, "without expressions all metrics are kept");
-    is_int(count_metrics(&r, "never"), 0,
-           "an interval of 0 is never, not even at the end");
+    is_int(count_metrics(&r, "never"), 0, "ET_NEVER is never, not even at the end");
 
     seen[0] = '\0';
     const struct et_evaluator now = {.label = "now", .loader = small.eval};
@@ -220,6 +219,14 @@ test_many(struct et_ctx *cx)
     is_int(start_with(&r, bad), ET_EINVAL, "as is what is no expression");
     is_str(take_error(cx), "'(' is not a regular expression", "by another");
     r.evaluator.metrics = NULL;
+    r.evaluator.interval = ET_BATCHES(0);
+    is_int(start_with(&r, NULL), ET_EINVAL, "an interval of no batches is refused");
+    is_str(
+        take_error(cx),
+        "evaluator 'eval': an interval of 0ba: ET_NEVER is never, and one that is not "
+        "set is the trainer's",
+        "by a third, which says how never is said");
+    r.evaluator.interval = ET_TIME_UNSET;
     run_start(&r);
     run_close(&r);
     run_close(&small);

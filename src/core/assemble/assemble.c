@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/assemble/assemble.h"
+#include "core/assemble/saving.h"
 #include "core/data/stand_in.h"
 #include "core/optim/group.h"
 #include "etude/run.h"
@@ -188,7 +189,7 @@ open_eval(struct eti_assembly *a, const struct eti_assemble_options *o)
         a->evaluator[i] = (struct et_evaluator){
             .label = extra->label,
             .loader = a->eval[i].loader,
-            .interval = extra->interval,
+            .interval = eti_interval(extra->interval),
             .metrics = a->patterns[i],
         };
     }
@@ -449,7 +450,7 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
         .config =
             {
                 .max_duration = recipe->max_duration,
-                .eval_interval = recipe->eval_interval,
+                .eval_interval = eti_interval(recipe->eval_interval),
                 .iteration_length = recipe->iteration_length,
                 .scale_schedule_ratio = recipe->scale_schedule_ratio,
                 .grad_accum = given(recipe->grad_accum),

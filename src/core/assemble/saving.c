@@ -58,7 +58,7 @@ eti_saving_init_at(struct eti_saving *s, struct et_ctx *cx,
     s->checkpoint = (struct et_checkpoint_config){
         .directory = s->directory,
         .only_at_end = c->off,
-        .interval = c->interval,
+        .interval = eti_interval(c->interval),
         .keep = c->keep,
         .label = c->name,
         .weights_only = c->weights_only,

@@ -8,6 +8,13 @@
 #include "etude/run.h"
 #include "etude/trainer.h"
 
+/* A recipe's interval, in which 0 is never, as a trainer takes it. */
+static inline struct et_time
+eti_interval(struct et_time t)
+{
+    return et_time_is_set(t) && t.value == 0 ? ET_NEVER : t;
+}
+
 /* Everything the two configurations point to. Kept until the trainer is gone. */
 struct eti_saving {
     struct et_checkpoint_config checkpoint;

@@ -102,6 +102,25 @@ warn_of_label(struct et_trainer *t, const char *label)
         }
 }
 
+/* 0 in a unit that somebody has chosen is likely to have been meant as never. */
+static et_status
+choose_interval(struct et_trainer *t, struct eti_evaluator *e)
+{
+    struct et_time *interval = &e->config.interval;
+    char text[ET_TIME_TEXT_BYTES];
+    if (!eti_is_given(*interval) && et_time_is_set(*interval) &&
+        interval->unit != ET_TIME_ITERATION)
+        return ET_FAIL(t->state.cx, ET_EINVAL,
+                       "evaluator '%s': an interval of %s: ET_NEVER is never, and one "
+                       "that is not set is the trainer's",
+                       e->config.label, et_time_text(*interval, text, sizeof text));
+    if (!eti_is_given(*interval))
+        *interval = t->config.eval_interval;
+    if (!eti_is_given(*interval))
+        *interval = ET_EPOCHS(1);
+    return ET_OK;
+}
+
 et_status
 eti_evaluators_add(struct et_trainer *t, const struct et_evaluator *evaluators, int n)
 {
@@ -114,10 +133,7 @@ eti_evaluators_add(struct et_trainer *t, const struct et_evaluator *evaluators, 
         *e = (struct eti_evaluator){.config = evaluators[i], .last_batch = -1};
         if (!e->config.label)
             e->config.label = "eval";
-        if (!et_time_is_set(e->config.interval))
-            e->config.interval = t->config.eval_interval;
-        if (!et_time_is_set(e->config.interval))
-            e->config.interval = ET_EPOCHS(1);
+        ET_TRY(choose_interval(t, e));
         ET_TRY(select_metrics(t, e));
     }
     return ET_OK;

@@ -174,6 +174,12 @@ ET_NODISCARD et_status eti_metrics_new(struct et_state *s, const char *names,
                                        struct et_metric **out, int *n);
 /* state.c: has the run come to its end? */
 ET_NODISCARD et_status eti_is_over(const struct et_state *s, bool *over);
+/* Has somebody written T in a struct that a program fills? */
+static inline bool
+eti_is_given(struct et_time t)
+{
+    return et_time_is_set(t) && t.value != 0;
+}
 /* INTERVAL in a unit that is counted: a dur becomes that part of max_duration, in
  * batches where that is in epochs. EINVAL: the loader's length is not known. */
 ET_NODISCARD et_status eti_settle_interval(const struct et_state *s,

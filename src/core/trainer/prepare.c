@@ -40,7 +40,7 @@ eti_set_length(struct et_trainer *t)
     t->length.max_duration = s->max_duration = ET_TIME_UNSET;
     t->length.dataloader_len = -1;
     measure_data(t);
-    if (!et_time_is_set(t->config.max_duration))
+    if (!eti_is_given(t->config.max_duration))
         return ET_OK;
     ET_TRY(et_time_scale_duration(s->cx, t->config.max_duration,
                                   t->length.scale_schedule_ratio, &s->max_duration));

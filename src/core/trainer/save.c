@@ -252,7 +252,7 @@ is_crossed(struct eti_part *p, enum et_event event, bool *crossed)
     const struct saver *own = p->own;
     struct et_time interval = p->config->checkpoint->interval, at, before;
     *crossed = false;
-    if (!et_time_is_set(interval)) {
+    if (!eti_is_given(interval)) {
         /* (Of several ranks rank 0's clock counts, and the step tells the others.) */
         *crossed = event == ET_EVENT_BATCH_CHECKPOINT && !p->common->comm &&
                    now(p) >= own->next;
@@ -280,9 +280,8 @@ say(struct eti_part *p)
     const struct et_checkpoint_config *c = p->config->checkpoint;
     if (!saves(p))
         return 0;
-    return eti_is_set(c->asked) ||
-           (p->s->rank == 0 && !c->only_at_end && !et_time_is_set(c->interval) &&
-            now(p) >= own->next);
+    return eti_is_set(c->asked) || (p->s->rank == 0 && !c->only_at_end &&
+                                    !eti_is_given(c->interval) && now(p) >= own->next);
 }
 
 static void
