@@ -24,7 +24,7 @@ struct et_algorithm_count {
 struct et_algorithm {
     const struct et_algorithm_class *type;
     struct et_ctx *cx;
-    void *options; /* type->info.options_size bytes, owned */
+    void *options; /* type->info.options_size bytes, its own */
     void *state;   /* type->state_size bytes, zeroed at creation, owned */
     bool off;    /* switched off while the run goes on (control.h): nothing is called */
     bool joined; /* switched on while the run went on, and not of the recipe */
@@ -91,11 +91,10 @@ bool et_algorithm_switches(const struct et_algorithm_class *c);
  * once more, and it alone at AFTER_DATALOADER and BATCH_START. */
 const char *et_algorithm_why_not_join(const struct et_algorithm_class *c);
 
-/* OPTIONS: a struct of the class's type whose contents the algorithm takes over (zeroed
- * on success); NULL = all defaults. */
+/* OPTIONS: a struct of the class's type, copied (option.h); NULL = all defaults. */
 ET_NODISCARD et_status et_algorithm_new(struct et_ctx *cx,
                                         const struct et_algorithm_class *c,
-                                        void *options, struct et_algorithm **out);
+                                        const void *options, struct et_algorithm **out);
 void et_algorithm_free(struct et_algorithm **a);
 
 #ifdef __cplusplus

@@ -15,7 +15,7 @@ extern "C" {
 struct et_callback {
     const struct et_callback_class *type;
     struct et_ctx *cx;
-    void *options;             /* type->info.options_size bytes, owned */
+    void *options;             /* type->info.options_size bytes, its own */
     void *state;               /* type->state_size bytes, zeroed, owned */
     const char *run_directory; /* loggers write beneath it; NULL: the run has none */
     const char *stop; /* run sets it to end the run: why, a string constant, as for
@@ -79,10 +79,11 @@ extern const struct et_callback_class *const et_logger_classes[];
 const struct et_callback_class *et_callback_find(const char *name);
 const struct et_callback_class *et_logger_find(const char *name);
 
-/* As et_algorithm_new. */
+/* OPTIONS: a struct of the class's type, copied (option.h); NULL = all defaults.
+ * RUN_DIRECTORY is borrowed; NULL: there is none. */
 ET_NODISCARD et_status et_callback_new(struct et_ctx *cx,
-                                       const struct et_callback_class *c, void *options,
-                                       const char *run_directory,
+                                       const struct et_callback_class *c,
+                                       const void *options, const char *run_directory,
                                        struct et_callback **out);
 void et_callback_free(struct et_callback **c);
 

@@ -189,7 +189,7 @@ struct et_data_facts {
 struct et_dataset {
     const struct et_dataset_class *type;
     struct et_ctx *cx;                    /* for open and close only */
-    const void *options;                  /* the class's struct; borrowed until close */
+    void *options;                        /* the class's struct; its own */
     const struct et_data_options *common; /* its first member */
     struct et_data_facts facts;           /* filled by open */
     void *state;                          /* type->state_size bytes, zeroed */
@@ -224,8 +224,8 @@ extern const struct et_dataset_class *const et_dataset_classes[];
 /* By name; NULL if there is none. */
 const struct et_dataset_class *et_dataset_find(const char *name);
 
-/* Opens data. OPTIONS is borrowed until close and has the class's defaults where the
- * user says nothing. */
+/* Opens data. OPTIONS, the class's struct, is copied (option.h) and has the class's
+ * defaults where the user says nothing; NULL = all defaults. */
 ET_NODISCARD et_status et_dataset_open(struct et_ctx *cx,
                                        const struct et_dataset_class *c,
                                        const void *options, struct et_dataset **out);

@@ -229,7 +229,8 @@ const struct et_optimizer_class *const *et_optimizer_list(int *n);
 struct et_optimizer;
 
 /* An optimizer with zero moments for the parameters of SPACE, to which it adds them.
- * OPTIONS (type->info.options_size bytes) and SPACE are borrowed, until it is freed. */
+ * OPTIONS (type->info.options_size bytes) are copied (option.h); NULL = all defaults.
+ * SPACE is borrowed, until it is freed. */
 ET_NODISCARD et_status et_optimizer_new(struct et_ctx *cx,
                                         const struct et_optimizer_class *type,
                                         const void *options,

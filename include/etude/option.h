@@ -3,7 +3,11 @@
  *
  * The recipe parser, did-you-mean, help texts, man pages, `etude algorithms --json` and
  * the checkpoint fingerprint all read it. A component's options are a plain struct;
- * each row says where in it a value goes. */
+ * each row says where in it a value goes.
+ *
+ * What makes a component (et_dataset_open, et_model_new, et_optimizer_new,
+ * et_algorithm_new, et_callback_new, et_metric_new) copies the options it is given,
+ * with all they own: the caller's may be changed or released as soon as it returns. */
 #ifndef ETUDE_OPTION_H
 #define ETUDE_OPTION_H
 
@@ -159,6 +163,11 @@ ET_NODISCARD et_status et_options_init(struct et_ctx *cx, const struct et_option
                                        void *options);
 /* Frees what the fields of OPTIONS own; the struct itself is the caller's. */
 void et_options_release(const struct et_option *table, void *options);
+/* TO becomes like FROM, both SIZE bytes, whatever was in it: it owns its own texts,
+ * lists, parts and trees, at any depth (the trees of a recipe stay the recipe's). What
+ * no row of TABLE is about is copied as it stands. ENOMEM: TO owns nothing. */
+ET_NODISCARD et_status et_options_copy(struct et_ctx *cx, const struct et_option *table,
+                                       size_t size, const void *from, void *to);
 /* Sets one option from YAML text: et_options_set(cx, table, &o, "alpha", "0.2"). EINVAL
  * with a sentence for an unknown name (and a suggestion), a wrong type or range; the
  * old value then stands. */

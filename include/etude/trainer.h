@@ -105,7 +105,7 @@ struct et_trainer_config {
     const struct et_evaluator *evaluators;
     int n_evaluators;
     const struct et_optimizer_class *optimizer; /* NULL: decoupled_sgdw, a warning */
-    const void *optimizer_options;              /* its struct, borrowed */
+    const void *optimizer_options;              /* its struct, copied; NULL: defaults */
     const struct et_scheduler *schedulers;
     int n_schedulers;
     /* Parameters treated apart, at most ET_MAX_PARAM_GROUPS rows; borrowed, and lr and

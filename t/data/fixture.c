@@ -111,15 +111,17 @@ read_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
     return ET_OK;
 }
 
-const struct et_dataset_class counted_images = {
-    .info = {.name = "counted_images"},
-    .open = open_images,
-    .image = read_image,
-};
-
 static const struct et_option transforms_table[] = {
     ET_DATA_IMAGE_OPTIONS(struct counted_options),
     {.name = NULL},
+};
+
+const struct et_dataset_class counted_images = {
+    .info = {.name = "counted_images",
+             .options = transforms_table,
+             .options_size = sizeof(struct counted_options)},
+    .open = open_images,
+    .image = read_image,
 };
 
 struct counted_loader
@@ -188,7 +190,7 @@ read_tokens(const struct et_dataset *self, int64_t at, int64_t n, int32_t *out,
 }
 
 const struct et_dataset_class counted_tokens = {
-    .info = {.name = "counted_tokens"},
+    .info = {.name = "counted_tokens", .options_size = sizeof(struct counted_options)},
     .open = open_tokens,
     .tokens = read_tokens,
 };

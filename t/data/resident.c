@@ -84,7 +84,9 @@ close_images(struct et_dataset *self)
 }
 
 static const struct et_dataset_class stored_images = {
-    .info = {.name = "stored_images"},
+    .info = {.name = "stored_images",
+             .options = table,
+             .options_size = sizeof(struct options)},
     .state_size = sizeof(struct state),
     .open = open_images,
     .image = read_image,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/algorithms/algorithms.h"
+#include "core/recipe/options.h"
 
 const struct et_algorithm_class *const et_algorithm_classes[] = {
 #define ET_ALGORITHM(name) &et_algorithm_##name,
@@ -88,24 +89,9 @@ check_options(struct et_ctx *cx, const struct et_algorithm_class *c,
     return c->check ? c->check(cx, options) : ET_OK;
 }
 
-/* A's options: those given, for a start as a plain copy, or the defaults. */
-static et_status
-adopt_options(struct et_algorithm *a, void *options)
-{
-    const struct et_component *info = &a->type->info;
-    if (info->options_size) {
-        ET_TRY(et_alloc(a->cx, info->options_size, &a->options));
-        if (options)
-            memcpy(a->options, options, info->options_size);
-        else
-            ET_TRY(et_options_init(a->cx, info->options, a->options));
-    }
-    return check_options(a->cx, a->type, a->options);
-}
-
 et_status
-et_algorithm_new(struct et_ctx *cx, const struct et_algorithm_class *c, void *options,
-                 struct et_algorithm **out)
+et_algorithm_new(struct et_ctx *cx, const struct et_algorithm_class *c,
+                 const void *options, struct et_algorithm **out)
 {
     void *block;
     *out = NULL;
@@ -117,11 +103,9 @@ et_algorithm_new(struct et_ctx *cx, const struct et_algorithm_class *c, void *op
     if (c->state_size)
         status = et_alloc(cx, c->state_size, &a->state);
     if (status == ET_OK)
-        status = adopt_options(a, options);
-    if (options && status == ET_OK)
-        memset(options, 0, c->info.options_size);
-    else if (options && a->options)
-        memset(a->options, 0, c->info.options_size); /* they stay the caller's */
+        status = eti_options_new(cx, &c->info, options, &a->options);
+    if (status == ET_OK)
+        status = check_options(cx, c, a->options);
     if (status != ET_OK) {
         et_algorithm_free(&a);
         return status;
@@ -137,9 +121,7 @@ et_algorithm_free(struct et_algorithm **out)
     *out = NULL;
     if (!a)
         return;
-    if (a->options)
-        et_options_release(a->type->info.options, a->options);
-    et_free(a->cx, a->options);
+    eti_options_free(a->cx, &a->type->info, &a->options);
     et_free(a->cx, a->state);
     et_free(a->cx, a);
 }

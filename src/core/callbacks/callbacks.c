@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/callbacks/callbacks.h"
+#include "core/recipe/options.h"
 
 const struct et_callback_class *const et_callback_classes[] = {
 #define ET_CALLBACK(name) &et_callback_##name,
@@ -51,27 +52,20 @@ eti_at_interval(struct et_ctx *cx, const struct et_timestamp *ts,
     return ET_OK;
 }
 
-/* The defaults, or a plain copy of what was given, to be taken over when all is
- * well. */
 static et_status
 fill(struct et_callback *c, const void *options)
 {
     const struct et_component *info = &c->type->info;
     if (c->type->state_size)
         ET_TRY(et_alloc(c->cx, c->type->state_size, &c->state));
-    if (info->options_size) {
-        ET_TRY(et_alloc(c->cx, info->options_size, &c->options));
-        if (options)
-            memcpy(c->options, options, info->options_size);
-        else
-            ET_TRY(et_options_init(c->cx, info->options, c->options));
-    }
+    ET_TRY(eti_options_new(c->cx, info, options, &c->options));
     return c->type->check ? c->type->check(c->cx, c->options) : ET_OK;
 }
 
 et_status
-et_callback_new(struct et_ctx *cx, const struct et_callback_class *class, void *options,
-                const char *run_directory, struct et_callback **out)
+et_callback_new(struct et_ctx *cx, const struct et_callback_class *class,
+                const void *options, const char *run_directory,
+                struct et_callback **out)
 {
     void *block;
     *out = NULL;
@@ -81,15 +75,9 @@ et_callback_new(struct et_ctx *cx, const struct et_callback_class *class, void *
     c->cx = cx;
     c->run_directory = run_directory;
     et_status status = fill(c, options);
-    if (status == ET_OK) {
-        if (options)
-            memset(options, 0, class->info.options_size);
-        *out = c;
-        return ET_OK;
-    }
-    if (options && c->options) /* they stay the caller's */
-        memset(c->options, 0, class->info.options_size);
-    et_callback_free(&c);
+    if (status != ET_OK)
+        et_callback_free(&c);
+    *out = c;
     return status;
 }
 
@@ -100,9 +88,7 @@ et_callback_free(struct et_callback **out)
     *out = NULL;
     if (!c)
         return;
-    if (c->options)
-        et_options_release(c->type->info.options, c->options);
-    et_free(c->cx, c->options);
+    eti_options_free(c->cx, &c->type->info, &c->options);
     et_free(c->cx, c->state);
     et_free(c->cx, c);
 }

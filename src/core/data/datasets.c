@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/recipe/later.h"
+#include "core/recipe/options.h"
 #include "etude/data.h"
 
 #define ET_DATASET(name) extern const struct et_dataset_class et_dataset_##name;
@@ -96,12 +97,18 @@ et_dataset_open(struct et_ctx *cx, const struct et_dataset_class *c,
 {
     struct et_dataset *self;
     *out = NULL;
+    if (c->info.options_size < sizeof *self->common)
+        return ET_FAIL(cx, ET_EINVAL,
+                       "the data set %s has options of %zu bytes, which cannot begin "
+                       "with those that all share",
+                       c->info.name, c->info.options_size);
     ET_TRY(et_alloc(cx, sizeof *self, (void **)&self));
     self->type = c;
     self->cx = cx;
-    self->options = options;
-    self->common = options;
-    et_status s = open_class(cx, self);
+    et_status s = eti_options_new(cx, &c->info, options, &self->options);
+    self->common = self->options;
+    if (s == ET_OK)
+        s = open_class(cx, self);
     if (s != ET_OK)
         et_dataset_close(&self);
     *out = self;
@@ -116,6 +123,7 @@ et_dataset_close(struct et_dataset **data)
         return;
     if (self->state && self->type->close)
         self->type->close(self);
+    eti_options_free(self->cx, &self->type->info, &self->options);
     et_free(self->cx, self->state);
     et_free(self->cx, self);
     *data = NULL;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/data/stand_in.h"
+#include "core/recipe/options.h"
 
 enum { BATCHES = 2 }; /* that it has samples for */
 
@@ -68,8 +69,13 @@ eti_stand_in_open(struct et_ctx *cx, const struct et_dataset_class *c,
     struct et_dataset_class *type = state; /* freed with the dataset, as its state */
     *type = *c;
     type->close = NULL;
-    *self = (struct et_dataset){
-        .type = type, .cx = cx, .options = options, .common = options, .state = state};
+    *self = (struct et_dataset){.type = type, .cx = cx, .state = state};
+    status = eti_options_new(cx, &c->info, options, &self->options);
+    if (status != ET_OK) {
+        et_dataset_close(&self);
+        return status;
+    }
+    self->common = self->options;
     c->describe(options, &self->facts);
     complete(self->common, &self->facts);
     type->image = self->facts.kind == ET_DATA_IMAGES ? black_image : NULL;

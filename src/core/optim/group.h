@@ -34,4 +34,7 @@ int eti_group_patterns_find(const struct eti_group_patterns *p, const char *name
  * tenth of RATE, NULL is RATE. False: it is no such text. */
 bool eti_group_rate(const char *lr, double rate, double *out);
 
+/* OPT's own, to be set while a run goes on. */
+void *eti_optimizer_options(struct et_optimizer *opt);
+
 #endif

@@ -14,6 +14,8 @@
 
 #include "core/base/assert.h"
 #include "core/base/memory.h"
+#include "core/optim/group.h"
+#include "core/recipe/options.h"
 #include "etude/ctx.h"
 
 static const struct et_optimizer_class *const classes[] = {
@@ -68,7 +70,7 @@ struct row {
 struct et_optimizer {
     struct et_ctx *cx;
     const struct et_optimizer_class *type;
-    const void *options;
+    void *options; /* its own */
     struct et_param_space *space;
     int n_moments;
     int64_t longest;                  /* elements of a run of several parameters */
@@ -171,12 +173,25 @@ make_numbers(struct et_optimizer *opt, const struct et_param_space *space)
                          &opt->hyper);
 }
 
+static int
+count_moments(const struct et_optimizer_class *type, const void *options)
+{
+    int n = 0;
+    if (type->n_moments)
+        return type->n_moments(options);
+    while (type->moments[n])
+        n++;
+    return n;
+}
+
 /* Makes what depends on the space. */
 static et_status
 attach_space(struct et_optimizer *opt, struct et_param_space *space)
 {
     struct et_ctx *cx = opt->cx;
     struct et_device_info info;
+    opt->n_moments = count_moments(opt->type, opt->options);
+    ET_ASSERT(opt->n_moments <= ET_MAX_MOMENTS);
     size_t n = (size_t)space->n;
     void *block;
     et_device_get_info(space->dev, &info);
@@ -193,17 +208,6 @@ attach_space(struct et_optimizer *opt, struct et_param_space *space)
     sort_by_offset(space, opt->order);
     opt->space = space;
     return ET_OK;
-}
-
-static int
-count_moments(const struct et_optimizer_class *type, const void *options)
-{
-    int n = 0;
-    if (type->n_moments)
-        return type->n_moments(options);
-    while (type->moments[n])
-        n++;
-    return n;
 }
 
 /* As many as N; those that are new begin as the options say. */
@@ -229,18 +233,17 @@ et_optimizer_new(struct et_ctx *cx, const struct et_optimizer_class *type,
                  struct et_optimizer **out)
 {
     *out = NULL;
-    if (type->check)
-        ET_TRY(type->check(cx, options));
     void *block;
     ET_TRY(et_alloc(cx, sizeof(struct et_optimizer), &block));
     struct et_optimizer *opt = block;
     opt->cx = cx;
     opt->type = type;
-    opt->options = options;
-    opt->n_moments = count_moments(type, options);
     ET_ASSERT(!type->by_tensor || !type->by_parameter);
-    ET_ASSERT(opt->n_moments <= ET_MAX_MOMENTS);
-    et_status status = make_groups(opt, space->n_groups);
+    et_status status = eti_options_new(cx, &type->info, options, &opt->options);
+    if (status == ET_OK && type->check)
+        status = type->check(cx, opt->options);
+    if (status == ET_OK)
+        status = make_groups(opt, space->n_groups);
     if (status == ET_OK)
         status = attach_space(opt, space);
     if (status != ET_OK)
@@ -261,6 +264,7 @@ et_optimizer_free(struct et_optimizer **optimizer)
     et_tensor_free(&opt->settled);
     et_free(opt->cx, opt->run);
     et_free(opt->cx, opt->group);
+    eti_options_free(opt->cx, &opt->type->info, &opt->options);
     et_free(opt->cx, opt);
 }
 
@@ -281,6 +285,12 @@ const struct et_optimizer_class *
 et_optimizer_class(const struct et_optimizer *opt)
 {
     return opt->type;
+}
+
+void *
+eti_optimizer_options(struct et_optimizer *opt)
+{
+    return opt->options;
 }
 
 struct et_param_space *

@@ -251,15 +251,8 @@ fill_node(const struct eti_fill *fill, const struct et_option *row, void *field,
           const struct et_value *v)
 {
     struct et_value *now = NULL;
-    if (fill->is_brief) {
-        struct eti_text t = {.cx = fill->cx};
-        eti_text_add_value(&t, v);
-        et_status status = t.status;
-        if (status == ET_OK)
-            status = eti_value_read(fill->cx, t.text, fill->errors, &now);
-        et_free(fill->cx, t.text);
-        ET_TRY(status);
-    }
+    if (fill->is_brief)
+        ET_TRY(eti_value_own(fill->cx, v, fill->errors, &now));
     eti_option_release(row, field);
     *(const struct et_value **)field = fill->is_brief ? now : v;
     if (row->prepare)

@@ -37,6 +37,12 @@ ET_NODISCARD et_status eti_options_from_value(const struct eti_fill *fill,
                                               const struct et_value *mapping,
                                               const char *path);
 
+/* What every *_new does with the options it is given: *OUT is a copy of FROM, of C's
+ * defaults where that is NULL. NULL where C has no options, and after a failure. */
+ET_NODISCARD et_status eti_options_new(struct et_ctx *cx, const struct et_component *c,
+                                       const void *from, void **out);
+void eti_options_free(struct et_ctx *cx, const struct et_component *c, void **options);
+
 /* ---- shared by options.c, fill.c, parts.c ---- */
 
 struct eti_target;
@@ -86,6 +92,10 @@ void eti_part_release(const struct et_option *row, struct et_part *part);
 ET_NODISCARD et_status eti_value_read(struct et_ctx *cx, const char *text,
                                       struct et_diagnostics *errors,
                                       struct et_value **out);
+/* V as such a tree; its places are lost. */
+ET_NODISCARD et_status eti_value_own(struct et_ctx *cx, const struct et_value *v,
+                                     struct et_diagnostics *errors,
+                                     struct et_value **out);
 void eti_value_free(const struct et_value *v); /* does nothing to borrowed trees */
 
 /* A value as a table's default writes it. */

@@ -92,8 +92,7 @@ find_target(struct eti_part *p, const char *key, struct target *out)
     if (strncmp(key, optimizer, strlen(optimizer)) == 0) {
         *out = (struct target){
             .info = &p->config->optimizer->info,
-            /* Made for this run, and its own: assemble.c, setup.c. */
-            .options = (void *)(uintptr_t)p->config->optimizer_options,
+            .options = eti_optimizer_options(p->s->optimizer),
             .name = key + strlen(optimizer),
         };
         return ET_OK;

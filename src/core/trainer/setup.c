@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "core/optim/group.h"
+#include "core/recipe/options.h"
 #include "core/trainer/loop.h"
 #include "core/trainer/ranks.h"
 #include "core/trainer/trainer_impl.h"
@@ -26,28 +28,31 @@ et_trainer_outcome(const struct et_trainer *t)
 
 /* Without an optimizer: decoupled SGD at 0.1, which trains most things a little. */
 static et_status
-choose_default_optimizer(struct et_trainer *t)
+choose_default_optimizer(struct et_trainer *t, void **options)
 {
     struct et_ctx *cx = t->state.cx;
     const struct et_optimizer_class *c = et_optimizer_find("decoupled_sgdw");
     et_report(cx, ET_LOG_WARN, "no optimizer given: using %s with lr 0.1",
               c->info.name);
-    ET_TRY(et_alloc(cx, c->info.options_size, &t->hooks.own_options));
-    ET_TRY(et_options_init(cx, c->info.options, t->hooks.own_options));
-    ET_TRY(et_options_set(cx, c->info.options, t->hooks.own_options, "lr", "0.1"));
     t->config.optimizer = c;
-    t->config.optimizer_options = t->hooks.own_options;
-    return ET_OK;
+    ET_TRY(eti_options_new(cx, &c->info, NULL, options));
+    t->config.optimizer_options = *options;
+    return et_options_set(cx, c->info.options, *options, "lr", "0.1");
 }
 
 static et_status
 make_optimizer(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    if (!t->config.optimizer)
-        ET_TRY(choose_default_optimizer(t));
-    ET_TRY(et_optimizer_new(s->cx, t->config.optimizer, t->config.optimizer_options,
-                            s->params, &s->optimizer));
+    void *own = NULL;
+    et_status status = t->config.optimizer ? ET_OK : choose_default_optimizer(t, &own);
+    if (status == ET_OK)
+        status =
+            et_optimizer_new(s->cx, t->config.optimizer, t->config.optimizer_options,
+                             s->params, &s->optimizer);
+    eti_options_free(s->cx, &t->config.optimizer->info, &own);
+    ET_TRY(status);
+    t->config.optimizer_options = eti_optimizer_options(s->optimizer);
     return eti_groups_follow(t);
 }
 
@@ -192,8 +197,5 @@ et_trainer_free(struct et_trainer **out)
     eti_group_patterns_release(&t->groups.patterns);
     et_graph_free(&s->graph);
     et_log_free(&s->log);
-    if (t->hooks.own_options)
-        et_options_release(t->config.optimizer->info.options, t->hooks.own_options);
-    et_free(s->cx, t->hooks.own_options);
     et_free(s->cx, t);
 }

@@ -19,7 +19,6 @@ struct eti_hooks {
     /* Those of ALGORITHM that a load, or somebody while the run went on, added. */
     struct et_algorithm *own[ET_MAX_ALGORITHMS];
     int n_own;
-    void *own_options; /* of the default optimizer; NULL when one was given */
 };
 
 struct et_trainer {
