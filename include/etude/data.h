@@ -206,10 +206,12 @@ struct et_dataset_class {
     et_status (*open)(struct et_ctx *cx, struct et_dataset *self);
     /* Gives sample AT: *PIXELS points into the dataset's memory, or at SCRATCH, which
      * has C*H*W bytes. Called from any thread at once; says why in WHY->message.
-     * EFORMAT skips the sample within max_corrupt; any other failure ends the run. */
+     * EFORMAT skips the sample within max_corrupt; any other failure ends the run, as
+     * does a *LABEL that is not below facts.num_classes (negative: counts nothing). */
     et_status (*image)(const struct et_dataset *self, int64_t at, uint8_t *scratch,
                        const uint8_t **pixels, int32_t *label, struct et_error *why);
-    /* Writes tokens [AT, AT + N) to OUT. Called from any thread at once. */
+    /* Writes tokens [AT, AT + N) to OUT. Called from any thread at once. One that is not
+     * below facts.vocab_size ends the run. */
     et_status (*tokens)(const struct et_dataset *self, int64_t at, int64_t n,
                         int32_t *out, struct et_error *why);
     /* Frees what open took, also after it failed half way (optional). */

@@ -104,6 +104,35 @@ prefetch(const uint8_t *p, int64_t bytes)
         __builtin_prefetch(p + i);
 }
 
+/* A label that is no class would make the loss NaN, long after; negative ones count for
+ * nothing. */
+static et_status
+check_label(const struct et_loader *l, struct eti_slot *s, int64_t at, int32_t label)
+{
+    int classes = l->data->facts.num_classes;
+    if (label < classes || classes == 0)
+        return ET_OK;
+    return eti_why(&s->why, ET_EFORMAT,
+                   "%s: sample %" PRId64 " has the label %d, and there are %d classes",
+                   l->data->type->info.name, at, (int)label, classes);
+}
+
+/* The same of the N tokens of sample AT. */
+static et_status
+check_tokens(const struct et_loader *l, struct eti_slot *s, int64_t at,
+             const int32_t *token, int64_t n)
+{
+    int32_t largest = 0;
+    for (int64_t i = 0; i < n; i++)
+        largest = token[i] > largest ? token[i] : largest;
+    int64_t vocab_size = l->data->facts.vocab_size;
+    if (largest < vocab_size || vocab_size == 0)
+        return ET_OK;
+    return eti_why(&s->why, ET_EFORMAT,
+                   "%s: sample %" PRId64 " has the token %d, and there are %" PRId64,
+                   l->data->type->info.name, at, (int)largest, vocab_size);
+}
+
 /* Finds sample AT, or the next one that can be read. */
 static et_status
 read_image(struct et_loader *l, struct eti_slot *s, int64_t at, uint8_t *scratch,
@@ -116,7 +145,7 @@ read_image(struct et_loader *l, struct eti_slot *s, int64_t at, uint8_t *scratch
             data->type->image(data, at, scratch, &out->pixels, &out->label, &why);
         out->at = at;
         if (status == ET_OK)
-            return ET_OK;
+            return check_label(l, s, at, out->label);
         if (status != ET_EFORMAT)
             return eti_why(&s->why, status, "%.900s (sample %" PRId64 ")", why.message,
                            at);
@@ -192,6 +221,8 @@ fill_tokens(struct et_loader *l, struct eti_slot *s, const struct eti_order *ord
             return eti_why(&s->why, status, "%.900s (sample %" PRId64 ")", why.message,
                            at);
         memcpy(target, x + 1, (size_t)(T - 1) * sizeof *target);
+        ET_TRY(check_tokens(l, s, at, x, 1));
+        ET_TRY(check_tokens(l, s, at, target, T));
     }
     b->n_tokens = b->n_samples * T;
     b->all_tokens = b->all_samples * T;
