@@ -180,10 +180,10 @@ struct et_update {
     struct et_tensor *moment[ET_MAX_MOMENTS];     /* now */
     struct et_tensor *hyper[ET_MAX_HYPER];        /* f32 [1]: what type->hyper gave */
     struct et_tensor *new_p;                      /* result */
-    struct et_tensor *new_moment[ET_MAX_MOMENTS]; /* result; NULL: it stays */
+    struct et_tensor *new_moment[ET_MAX_MOMENTS]; /* results; what stays: its moment */
     const struct et_param_slot *slot;             /* NULL but for type->by_tensor */
     struct et_tensor *state[ET_MAX_STATES];       /* now; NULL: it has none */
-    struct et_tensor *new_state[ET_MAX_STATES];   /* result; NULL: it stays */
+    struct et_tensor *new_state[ET_MAX_STATES];   /* results; what stays: its state */
 };
 
 struct et_optimizer_class {
@@ -205,8 +205,9 @@ struct et_optimizer_class {
     /* With by_parameter: a number that a parameter has for ever. (optional) */
     double (*number_of)(const void *options, const struct et_param_slot *slot);
 
-    /* Appends the formulas: fills new_p and new_moment from the rest of U. Must build
-     * the same nodes at every step. */
+    /* Appends the formulas: fills new_p, new_moment of all that n_moments says, and
+     * new_state of all that there are, from the rest of U; et_optimizer_update refuses an update that leaves one out. Must
+     * build the same nodes at every step. */
     void (*update)(struct et_graph *g, struct et_update *u);
 
     /* The rule sees each parameter with its shape: update is called for one at a time.

@@ -272,6 +272,90 @@ test_other_device(void)
     et_tensor_free(&unnamed);
 }
 
+/* ---- update rules that forget a result ---- */
+
+enum { NOTHING, P, MOMENT, BOTH, KEEPS };
+static int writes; /* what the rule below does, of these */
+
+static void
+no_numbers(const void *options, const struct et_optimizer_group *group, int64_t n,
+           double *hyper)
+{
+    (void)options;
+    (void)group;
+    (void)n;
+    hyper[0] = 0.5;
+}
+
+static void
+forget(struct et_graph *g, struct et_update *u)
+{
+    if (writes & P || writes == KEEPS)
+        u->new_p = et_sub(g, u->p, u->grad);
+    if (writes & MOMENT && writes != KEEPS)
+        u->new_moment[0] = et_add(g, u->moment[0], u->grad);
+    if (writes == KEEPS)
+        u->new_moment[0] = u->moment[0];
+}
+
+static const char *const moments[] = {"momentum", NULL};
+static const struct et_optimizer_class forgetful = {
+    .info = {.name = "forgetful", .options_size = sizeof(struct et_optimizer_options)},
+    .moments = moments,
+    .hyper = no_numbers,
+    .update = forget,
+};
+
+/* One update by a rule that writes WHAT. */
+static et_status
+update(struct et_graph *g, int what, float *w)
+{
+    static const int64_t n = 2;
+    const struct et_optimizer_options options = {.lr = 1};
+    struct et_param_spec spec = {.name = "w"};
+    struct et_param_space *space;
+    struct et_optimizer *opt;
+    struct et_tensor *view;
+    et_desc_init(&spec.desc, ET_F32, 1, &n, ET_ROW_MAJOR);
+    writes = what;
+    if (et_param_space_new(cx, dev, &spec, 1, &space) != ET_OK ||
+        et_optimizer_new(cx, &forgetful, &options, space, &opt) != ET_OK ||
+        et_param_space_view(cx, space, -1, 0, &view) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    struct et_tensor *grad = et_fill(g, ET_F32, 1, &n, 1);
+    struct et_tensor *flat = et_param_space_pack(g, space, &grad);
+    et_status status = et_optimizer_update(g, opt, flat, NULL, NULL);
+    if (status == ET_OK)
+        status = et_eval(g, NULL, 0);
+    if (status == ET_OK)
+        status = et_tensor_read(cx, view, w, (size_t)n * sizeof *w);
+    if (status == ET_OK)
+        et_graph_reset(g);
+    et_tensor_free(&view);
+    et_optimizer_free(&opt);
+    et_param_space_free(&space);
+    return status;
+}
+
+static void
+test_optimizer(void)
+{
+    struct et_graph *g = graph_on(dev);
+    float w[2] = {0};
+    ok(update(g, NOTHING, w) == ET_EINVAL && update(g, MOMENT, w) == ET_EINVAL,
+       "an update that leaves the parameters unwritten is refused");
+    says(g, "optimizer forgetful: its update does not write new_p: what stays as it is "
+            "has to be assigned, too");
+    ok(update(g, P, w) == ET_EINVAL, "as is one that leaves a moment unwritten");
+    says(g,
+         "optimizer forgetful: its update does not write new_moment of momentum: what "
+         "stays as it is has to be assigned, too");
+    ok(update(g, BOTH, w) == ET_OK && w[1] == -1, "one that writes all goes through");
+    ok(update(g, KEEPS, w) == ET_OK && w[1] == -1,
+       "and so does one that says that a moment stays");
+    et_graph_free(&g);
+}
+
 /* ---- what ends too early ---- */
 
 struct heard {
@@ -413,6 +497,7 @@ main(void)
     test_null_elsewhere();
     test_other_graph();
     test_other_device();
+    test_optimizer();
     test_freed_leaf();
     test_closing();
     test_without_checks();

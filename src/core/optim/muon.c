@@ -264,8 +264,8 @@ update_rows(struct et_graph *g, struct et_update *u, bool others)
     if (others) {
         step = adamw_step(g, u, grad, rows->moment, &other_m, &v);
         other_rated = et_mul(g, p, u->hyper[ADAMW_LR]);
-        u->new_moment[V] = either(g, u, rows->moment[V], v);
     }
+    u->new_moment[V] = either(g, u, rows->moment[V], v);
     struct et_tensor *x = et_mul(g, iterate(g, u, d), rows->number);
     x = et_mul(g, x, u->hyper[LR]);
     u->new_moment[M] = either(g, u, m, other_m);

@@ -14,6 +14,7 @@
 
 #include "core/base/assert.h"
 #include "core/base/memory.h"
+#include "core/graph/graph_impl.h"
 #include "core/optim/group.h"
 #include "core/recipe/options.h"
 #include "etude/ctx.h"
@@ -365,25 +366,49 @@ find_run(struct et_optimizer *opt, const struct et_param_slot *first, int64_t en
     return ET_OK;
 }
 
-/* NOW where SKIP is not 0 (or no number at all), else NEXT; NEXT where there is no
- * SKIP. The flag itself is the condition, so that it fuses with what it chooses. */
-static struct et_tensor *
-choose(struct et_graph *g, struct et_tensor *skip, struct et_tensor *next,
-       struct et_tensor *now)
-{
-    return skip && next ? et_where(g, skip, now, next) : next;
-}
-
 /* *NEXT becomes what the leaf will hold, which is LEAF, or ROWS where *NEXT has their
- * shape; NULL: it stays. */
+ * shape, or NULL where it stays. Where SKIP is not 0 (or no number at all) that is what it holds now: the flag
+ * itself is the condition, so that it fuses with what it chooses. */
 static void
 commit(struct et_graph *g, struct et_tensor *skip, struct et_tensor *leaf,
        struct et_tensor *rows, struct et_tensor **next)
 {
-    struct et_tensor *into = rows && *next && (*next)->desc.ndim == 2 ? rows : leaf;
-    *next = choose(g, skip, *next, into);
-    if (*next)
-        et_assign(g, into, *next);
+    struct et_tensor *into = rows && (*next)->desc.ndim == 2 ? rows : leaf;
+    if (*next == into) {
+        *next = NULL; /* it stays */
+        return;
+    }
+    *next = skip ? et_where(g, skip, into, *next) : *next;
+    et_assign(g, into, *next);
+}
+
+/* A rule that forgets a result would leave the run where it is, as if it had ended
+ * well. */
+static et_status
+check_written(struct et_graph *g, const struct et_optimizer *opt,
+              const struct et_update *u)
+{
+    const char *of = "", *missing = u->new_p ? NULL : "new_p";
+    ET_TRY(et_graph_status(g));
+    for (int k = 0; k < opt->n_moments && !missing; k++)
+        if (!u->new_moment[k]) {
+            of = "new_moment of ";
+            missing = opt->type->moments[k];
+        }
+    for (int k = 0; k < ET_MAX_STATES && !missing; k++)
+        if (u->state[k] && !u->new_state[k]) {
+            of = "new_state of ";
+            missing = opt->type->states[k];
+        }
+    if (!missing)
+        return ET_OK;
+    et_status status =
+        ET_FAIL(g->cx, ET_EINVAL,
+                "optimizer %s: its update does not write %s%s: what stays as it is "
+                "has to be assigned, too",
+                opt->type->info.name, of, missing);
+    eti_graph_fail(g, status);
+    return status;
 }
 
 /* What a rule by tensor is given of its parameter. */
@@ -399,7 +424,7 @@ begin_tensor(struct et_graph *g, const struct et_optimizer *opt, const struct ru
 }
 
 /* The formulas of row I. */
-static void
+static et_status
 append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor *flat,
            struct et_tensor *hyper, struct et_tensor *skip)
 {
@@ -421,12 +446,14 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
     for (int h = 0; h < ET_MAX_HYPER; h++)
         u->hyper[h] = et_slice(g, hyper, 0, i * ET_MAX_HYPER + h, 1, 1);
     opt->type->update(g, u);
+    ET_TRY(check_written(g, opt, u));
     commit(g, skip, r->p, r->rows.p, &u->new_p);
     for (int k = 0; k < opt->n_moments; k++)
         commit(g, skip, r->moment[k], r->rows.moment[k], &u->new_moment[k]);
     for (int k = 0; k < ET_MAX_STATES && r->slot; k++)
         if (u->state[k])
             commit(g, skip, u->state[k], NULL, &u->new_state[k]);
+    return ET_OK;
 }
 
 /* How many parameters from ORDER[AT] on are of one run. */
@@ -545,7 +572,7 @@ et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
         skip = et_cast(g, skip, ET_F32);
     struct et_tensor *hyper = choose_hyper(g, opt, skip);
     for (int i = 0; i < rows; i++)
-        append_row(g, opt, i, flat, hyper, skip);
+        ET_TRY(append_row(g, opt, i, flat, hyper, skip));
     opt->n_rows = rows;
     return et_graph_status(g);
 }
