@@ -185,8 +185,8 @@ enum et_frame_number {
 
 /* pack: n arrays into one flat array, each in its memory order, zeros between. */
 struct et_pack_attr {
-    int64_t total;    /* elements of the result */
-    int64_t offset[]; /* one per input, in elements */
+    int64_t total;                  /* elements of the result */
+    __extension__ int64_t offset[]; /* one per input, in elements */
 };
 
 /* A fused element-wise program: what the fusion pass makes of a chain.

@@ -14,7 +14,7 @@
  *  6. data.h optim.h sched.h metric.h   what a loop is made of: examples/own_loop.c
  *  7. event.h archive.h state.h algorithm.h callback.h logger.h checkpoint.h trainer.h
  *     the loop, and who is called in it: examples/custom_algorithm.c, distillation.c;
- *     functional.h: algorithms as functions
+ *     functional.h: algorithms as functions; control.h: what people ask of a run
  *  8. recipe.h diagnostic.h    all of it from one file, and what is wrong there
  *  9. run.h                    what a run leaves behind
  *     session.h                what the program does with a recipe, in a program

@@ -1,6 +1,7 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
-# Every public header stands alone, in C11 and in C++17, without a warning.
+# Every public header stands alone and beside the others, in C99 to C23 and in C++17,
+# without a warning; and etude.h has all of them, and says in which order to read them.
 use strict;
 use warnings;
 use FindBin;
@@ -9,12 +10,13 @@ use Lint;
 use Test::More;
 
 my @headers = map { s{^include/}{}r } files(qr/\.h$/, 'include/etude');
-my $flags = "-Wall -Wextra -Werror -fsyntax-only -I'$root/include' -I'$build/include'";
+my $flags = "-pedantic -Wall -Wextra -Werror -fsyntax-only -I'$root/include' -I'$build/include'";
 
+# Do HEADERS, in their order and each twice, compile in one file?
 sub compiles {
-    my ($compiler, $language, $header) = @_;
+    my ($compiler, $language, @headers) = @_;
     open my $cc, '|-', "$compiler -x $language $flags - 2>&1" or die "$compiler: $!";
-    print $cc "#include <$header>\n#include <$header>\nint etude_lint;\n";
+    print $cc map("#include <$_>\n#include <$_>\n", @headers), "int etude_lint;\n";
     return close $cc;
 }
 
@@ -23,12 +25,18 @@ sub present {
     return system("command -v $compiler >/dev/null 2>&1") == 0;
 }
 
-for (['cc', 'c', '-std=c11', 'C11'], ['c++', 'c++', '-std=c++17', 'C++17']) {
-    my ($compiler, $language, $standard, $name) = @$_;
+# Alone in the standards that differ most, and all in one file, in two orders, in each.
+for (['cc', 'c', '-std=c99', 'C99', 1], ['cc', 'c', '-std=c11', 'C11', 0],
+     ['cc', 'c', '-std=c17', 'C17', 0], ['cc', 'c', '-std=c2x', 'C23', 1],
+     ['c++', 'c++', '-std=c++17', 'C++17', 1]) {
+    my ($compiler, $language, $standard, $name, $alone) = @$_;
     SKIP: {
-        skip "there is no $compiler", 1 unless present($compiler);
+        skip "there is no $compiler", 1 + $alone unless present($compiler);
         none("every public header compiles alone as $name",
-             grep { !compiles("$compiler $standard", $language, $_) } @headers);
+             grep { !compiles("$compiler $standard", $language, $_) } @headers) if $alone;
+        ok(compiles("$compiler $standard", $language, @headers) &&
+           compiles("$compiler $standard", $language, reverse @headers),
+           "all of them compile together as $name, whichever comes first");
     }
 }
 
@@ -38,4 +46,11 @@ my %inside = map { $_ => 1 } $umbrella =~ /#include "(etude\/\w+\.h)"/g;
 my %through = map { ("etude/$_.h" => 1) } qw(attr device etude);
 none('etude.h includes every public header',
      grep { !$inside{$_} && !$through{$_} } @headers);
+
+# The comment of etude.h gives the order to read them in.
+my ($comment) = $umbrella =~ m{^/\* etude\.h: (.*?)\*/}ms;
+my (%place, $n);
+$place{$1} //= ++$n while $comment =~ /\b(\w+\.h)\b/g;
+none('the comment of etude.h names every public header',
+     grep { !$place{$_} } map { s{.*/}{}r } grep { $_ ne 'etude/etude.h' } @headers);
 done_testing();
