@@ -298,9 +298,13 @@ struct et_loader;
 
 /* Makes a loader at epoch 0, batch 0. EINVAL: batch_size missing, or not divisible by
  * the ranks, a bad transform. DATA is borrowed until the loader is freed. */
-ET_NODISCARD et_status et_loader_new(struct et_ctx *cx, struct et_dataset *data,
-                                     const struct et_loader_config *config,
-                                     struct et_loader **out);
+ET_NODISCARD et_status et_loader_new_sized(struct et_ctx *cx, size_t size,
+                                           struct et_dataset *data,
+                                           const struct et_loader_config *config,
+                                           struct et_loader **out);
+/* et_loader_new(cx, data, config, out) */
+#define et_loader_new(cx, ...)                                                         \
+    et_loader_new_sized((cx), sizeof(struct et_loader_config), __VA_ARGS__)
 /* Joins the workers. All batches end. */
 void et_loader_free(struct et_loader **loader);
 

@@ -52,10 +52,14 @@ struct et_metric;
 
 /* A metric at zero. OPTIONS are copied; NULL = defaults. EINVAL when the class needs
  * num_classes or the model and it is not said, or other num_classes. */
-ET_NODISCARD et_status et_metric_new(struct et_ctx *cx, struct et_device *dev,
-                                     const struct et_metric_class *type,
-                                     const struct et_metric_options *options,
-                                     struct et_metric **out);
+ET_NODISCARD et_status et_metric_new_sized(struct et_ctx *cx, size_t size,
+                                           struct et_device *dev,
+                                           const struct et_metric_class *type,
+                                           const struct et_metric_options *options,
+                                           struct et_metric **out);
+/* et_metric_new(cx, dev, type, options, out) */
+#define et_metric_new(cx, ...)                                                         \
+    et_metric_new_sized((cx), sizeof(struct et_metric_options), __VA_ARGS__)
 void et_metric_free(struct et_metric **m);
 const struct et_metric_class *et_metric_class(const struct et_metric *m);
 

@@ -169,13 +169,25 @@ ET_NODISCARD et_status et_module_add(struct et_ctx *cx, struct et_module *parent
                                      const char *name,
                                      const struct et_module_class *type,
                                      const void *options);
+/* The same with options of SIZE bytes, where that may not be what the class has: of a
+ * caller with older headers, whose missing fields are 0. */
+ET_NODISCARD et_status et_module_new_sized(struct et_ctx *cx,
+                                           const struct et_module_class *type,
+                                           const void *options, size_t size,
+                                           struct et_module **out);
+ET_NODISCARD et_status et_module_add_sized(struct et_ctx *cx, struct et_module *parent,
+                                           const char *name,
+                                           const struct et_module_class *type,
+                                           const void *options, size_t size);
 /* Options by field: ET_NEW(cx, &m->fc, linear, .in_features = 3, .out_features = 16) */
 #define ET_NEW(cx, out, name, ...)                                                     \
-    et_module_new((cx), &et_##name##_class,                                            \
-                  &(const struct et_##name##_options){__VA_ARGS__}, (out))
+    et_module_new_sized((cx), &et_##name##_class,                                      \
+                        &(const struct et_##name##_options){__VA_ARGS__},              \
+                        sizeof(struct et_##name##_options), (out))
 #define ET_ADD(cx, parent, key, name, ...)                                             \
-    et_module_add((cx), (parent), (key), &et_##name##_class,                           \
-                  &(const struct et_##name##_options){__VA_ARGS__})
+    et_module_add_sized((cx), (parent), (key), &et_##name##_class,                     \
+                        &(const struct et_##name##_options){__VA_ARGS__},              \
+                        sizeof(struct et_##name##_options))
 
 struct et_module *et_module_ref(struct et_module *m);
 /* Drops one reference and sets *M to NULL; the last one frees the tree below. */

@@ -152,10 +152,14 @@ struct et_trainer_config {
 };
 
 /* Builds state and engine, fires INIT, BEFORE_LOAD, AFTER_LOAD. CONFIG is copied, what
- * it points to is borrowed as its comments say, until the trainer is freed. */
-ET_NODISCARD et_status et_trainer_new(struct et_ctx *cx,
-                                      const struct et_trainer_config *config,
-                                      struct et_trainer **out);
+ * it points to is borrowed as its comments say, until the trainer is freed. SIZE: of the
+ * caller's struct, which et_trainer_new passes itself (abi.h). */
+ET_NODISCARD et_status et_trainer_new_sized(struct et_ctx *cx, size_t size,
+                                            const struct et_trainer_config *config,
+                                            struct et_trainer **out);
+/* et_trainer_new(cx, config, out). (As a list, so that CONFIG may be a literal.) */
+#define et_trainer_new(cx, ...)                                                        \
+    et_trainer_new_sized((cx), sizeof(struct et_trainer_config), __VA_ARGS__)
 /* Closes callbacks and algorithms (their close functions), frees the rest. */
 void et_trainer_free(struct et_trainer **t);
 
@@ -184,8 +188,11 @@ struct et_fit_options {
 };
 /* As et_trainer_fit. EINVAL also for a ratio without schedulers, and for both ways to
  * cut a batch; ENOTSUP for a precision that no device has. */
-ET_NODISCARD et_status et_trainer_fit_with(struct et_trainer *t,
-                                           const struct et_fit_options *options);
+ET_NODISCARD et_status et_trainer_fit_with_sized(struct et_trainer *t, size_t size,
+                                                 const struct et_fit_options *options);
+/* et_trainer_fit_with(t, options) */
+#define et_trainer_fit_with(t, ...)                                                    \
+    et_trainer_fit_with_sized((t), sizeof(struct et_fit_options), __VA_ARGS__)
 /* Evaluates now on all evaluators, between EVAL_STANDALONE_START and _END; results are
  * in et_trainer_state()->eval_metrics. EINVAL: there is no evaluator. Where memory is
  * short and grad_accum is auto, batches are evaluated in pieces. */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/sized.h"
 #include "core/base/assert.h"
 #include "core/base/thread.h"
 #include "core/data/loader_impl.h"
@@ -465,15 +466,17 @@ build(struct et_ctx *cx, struct et_loader *l)
 }
 
 et_status
-et_loader_new(struct et_ctx *cx, struct et_dataset *data,
-              const struct et_loader_config *config, struct et_loader **out)
+et_loader_new_sized(struct et_ctx *cx, size_t size, struct et_dataset *data,
+                    const struct et_loader_config *config, struct et_loader **out)
 {
     struct et_loader *l;
+    struct et_loader_config own;
     *out = NULL;
+    ET_TRY(eti_sized(cx, "struct et_loader_config", config, size, &own, sizeof own));
     ET_TRY(et_alloc(cx, sizeof *l, (void **)&l));
     l->cx = cx;
     l->data = data;
-    l->config = *config;
+    l->config = own;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->work, NULL);
     pthread_cond_init(&l->ready, NULL);

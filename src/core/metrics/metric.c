@@ -9,6 +9,7 @@
  * SUM is exact below 2^32 and CARRY rounds at 2^-17 or at the batch's own last place,
  * so a long evaluation loses no more than a short one. Differs from Kahan's
  * compensation in that it holds also where a device computes in more than f32. */
+#include "core/base/sized.h"
 #include "core/metrics/metric.h"
 
 #include <math.h>
@@ -95,11 +96,14 @@ make_sums(struct et_metric *m, struct et_device *dev)
 }
 
 et_status
-et_metric_new(struct et_ctx *cx, struct et_device *dev,
-              const struct et_metric_class *type,
-              const struct et_metric_options *options, struct et_metric **out)
+et_metric_new_sized(struct et_ctx *cx, size_t size, struct et_device *dev,
+                    const struct et_metric_class *type,
+                    const struct et_metric_options *options, struct et_metric **out)
 {
+    struct et_metric_options own;
     *out = NULL;
+    ET_TRY(eti_sized(cx, "struct et_metric_options", options, size, &own, sizeof own));
+    options = options ? &own : NULL;
     void *block;
     ET_TRY(et_alloc(cx, sizeof(struct et_metric), &block));
     struct et_metric *m = block;

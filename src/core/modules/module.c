@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* module.c: instances, their tree, and the list of its leaves. See module.h. */
+#include "core/base/sized.h"
 #include "etude/module.h"
 
 #include <stdio.h>
@@ -44,8 +45,34 @@ et_module_new(struct et_ctx *cx, const struct et_module_class *type,
 }
 
 et_status
+et_module_new_sized(struct et_ctx *cx, const struct et_module_class *type,
+                    const void *options, size_t size, struct et_module **out)
+{
+    size_t here = type->info.options_size;
+    void *own;
+    *out = NULL;
+    if (!options || here == 0 || here == size)
+        return et_module_new(cx, type, options, out);
+    ET_TRY(et_alloc(cx, here, &own));
+    et_status status = eti_sized(cx, type->info.name, options, size, own, here);
+    if (status == ET_OK)
+        status = et_module_new(cx, type, own, out);
+    et_free(cx, own);
+    return status;
+}
+
+et_status
 et_module_add(struct et_ctx *cx, struct et_module *parent, const char *name,
               const struct et_module_class *type, const void *options)
+{
+    return et_module_add_sized(cx, parent, name, type, options,
+                               type->info.options_size);
+}
+
+et_status
+et_module_add_sized(struct et_ctx *cx, struct et_module *parent, const char *name,
+                    const struct et_module_class *type, const void *options,
+                    size_t size)
 {
     void *block;
     ET_TRY(
@@ -59,7 +86,7 @@ et_module_add(struct et_ctx *cx, struct et_module *parent, const char *name,
         snprintf(last->name, sizeof last->name, "%s", name);
     else
         snprintf(last->name, sizeof last->name, "%d", parent->n_items);
-    ET_TRY(et_module_new(cx, type, options, &last->module));
+    ET_TRY(et_module_new_sized(cx, type, options, size, &last->module));
     parent->n_items++;
     return ET_OK;
 }

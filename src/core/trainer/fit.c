@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/base/sized.h"
 #include "core/trainer/engine.h"
 #include "core/trainer/loop.h"
 #include "core/trainer/ranks.h"
@@ -283,9 +284,14 @@ fit(struct et_trainer *t, const struct et_fit_options *options)
 }
 
 et_status
-et_trainer_fit_with(struct et_trainer *t, const struct et_fit_options *options)
+et_trainer_fit_with_sized(struct et_trainer *t, size_t size,
+                          const struct et_fit_options *options)
 {
-    et_status status = fit(t, options);
+    struct et_fit_options own;
+    et_status status = eti_sized(t->state.cx, "struct et_fit_options", options, size,
+                                 &own, sizeof own);
+    if (status == ET_OK)
+        status = fit(t, &own);
     if (status != ET_OK)
         eti_keep_saved(t);
     return status;

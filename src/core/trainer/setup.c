@@ -10,6 +10,7 @@
 
 #include "core/optim/group.h"
 #include "core/recipe/options.h"
+#include "core/base/sized.h"
 #include "core/trainer/loop.h"
 #include "core/trainer/ranks.h"
 #include "core/trainer/trainer_impl.h"
@@ -133,10 +134,13 @@ explains(void)
 }
 
 et_status
-et_trainer_new(struct et_ctx *cx, const struct et_trainer_config *config,
-               struct et_trainer **out)
+et_trainer_new_sized(struct et_ctx *cx, size_t size,
+                     const struct et_trainer_config *config, struct et_trainer **out)
 {
+    struct et_trainer_config own;
     *out = NULL;
+    ET_TRY(eti_sized(cx, "struct et_trainer_config", config, size, &own, sizeof own));
+    config = &own;
     if (!config->dev || !config->model)
         return ET_FAIL(cx, ET_EINVAL, "a trainer needs a device and a model");
     void *block;

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sized.h: structs that callers pass with their size. */
+#ifndef ETI_SIZED_H
+#define ETI_SIZED_H
+
+#include "etude/status.h"
+
+/* Makes of a caller's struct NAME, SIZE bytes at FROM, one of HERE bytes at TO: what an
+ * older caller's does not have is 0. EINVAL, with the name: a newer caller's has more,
+ * and something in it is not 0. FROM may be NULL; then all is 0. */
+ET_NODISCARD et_status eti_sized(struct et_ctx *cx, const char *name, const void *from,
+                                 size_t size, void *to, size_t here);
+
+#endif
