@@ -54,18 +54,21 @@ brightness_apply(struct et_algorithm *self, enum et_event event, struct et_state
 {
     const struct brightness_options *o = self->options;
     struct brightness *own = self->state;
-    struct et_ctx *cx = state->cx;
+    struct et_ctx *cx = et_state_get_ctx(state);
     const int64_t one[] = {1};
     if (event == ET_EVENT_INIT)
-        return et_tensor_new(cx, state->dev, ET_F32, 1, one, ET_ROW_MAJOR, "brightness",
-                             &own->factor);
-    struct et_rng r =
-        et_rng_at(state->seed, ET_RNG_USER, (uint64_t)state->timestamp.sample);
+        return et_tensor_new(cx, et_state_get_device(state), ET_F32, 1, one,
+                             ET_ROW_MAJOR, "brightness", &own->factor);
+    struct et_rng r = et_rng_at(et_state_get_seed(state), ET_RNG_USER,
+                                (uint64_t)et_state_get_timestamp(state)->sample);
     float factor = (float)(1 + o->strength * (2 * et_rng_uniform(&r) - 1));
     ET_TRY(et_tensor_write(cx, own->factor, &factor, sizeof factor));
     et_log_metric(log, "brightness/factor", (double)factor);
-    state->batch.x = et_mul(state->graph, state->batch.x, own->factor);
-    return et_graph_status(state->graph);
+    struct et_graph *g = et_state_get_graph(state);
+    struct et_samples batch = *et_state_get_batch(state);
+    batch.x = et_mul(g, batch.x, own->factor);
+    et_state_set_batch(state, &batch);
+    return et_graph_status(g);
 }
 
 /* With strength 0 there is nothing to do. INIT is passed on, or there is no leaf. */

@@ -61,22 +61,24 @@ free_options(struct et_ctx *cx, const struct et_component *c, void *options)
 
 /* ---- the step ---- */
 
-/* Called where the loop wants the loss of state->batch. It builds nodes and computes
- * nothing yet. state->outputs is what the student makes of the batch; the teacher's
+/* Called where the loop wants the loss of the batch. It builds nodes and computes
+ * nothing yet. The state's outputs are what the student makes of the batch; the teacher's
  * answer is a forward pass more in the same graph. No gradient goes to the teacher: the
  * trainer asks for those of the student's parameters. */
 static struct et_tensor *
 distil(void *data, struct et_state *s)
 {
     struct et_model *teacher = data;
-    struct et_graph *g = s->graph;
+    struct et_graph *g = et_state_get_graph(s);
+    const struct et_samples *batch = et_state_get_batch(s);
+    struct et_tensor *outputs = et_state_get_outputs(s);
     struct et_forward f = {.g = g}; /* not training: no dropout, running statistics */
-    struct et_tensor *said = et_model_forward(teacher, &f, s->batch.x);
+    struct et_tensor *said = et_model_forward(teacher, &f, batch->x);
     struct et_tensor *soft = et_softmax(g, et_mul_scalar(g, said, 1 / TEMPERATURE), 1);
     struct et_tensor *hard_loss =
-        et_state_loss(s, s->outputs, s->batch.target, ET_REDUCE_MEAN);
+        et_state_loss(s, outputs, batch->target, ET_REDUCE_MEAN);
     struct et_tensor *soft_loss =
-        et_cross_entropy(g, et_mul_scalar(g, s->outputs, 1 / TEMPERATURE), soft, NULL,
+        et_cross_entropy(g, et_mul_scalar(g, outputs, 1 / TEMPERATURE), soft, NULL,
                          ET_IGNORE_INDEX, ET_REDUCE_MEAN);
     hard_loss = et_mul_scalar(g, hard_loss, 1 - ALPHA);
     soft_loss = et_mul_scalar(g, soft_loss, ALPHA * TEMPERATURE * TEMPERATURE);

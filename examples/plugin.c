@@ -106,9 +106,10 @@ worst_run(struct et_callback *self, enum et_event event, const struct et_state *
           struct et_log *log)
 {
     struct worst *own = self->state;
+    double loss = et_state_get_loss_value(state);
     (void)event;
-    if (!own->is_set || state->loss_value > own->loss)
-        own->loss = state->loss_value;
+    if (!own->is_set || loss > own->loss)
+        own->loss = loss;
     own->is_set = true;
     et_log_metric(log, "loss/train/worst", own->loss);
     return ET_OK;

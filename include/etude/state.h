@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state.h: what algorithms edit and callbacks read.
  *
- * Within a step tensors are values of state->graph: an algorithm changes the run by
- * replacing them with expressions (state->loss = et_add(...)). What changes from step
+ * Within a step tensors are values of the state's graph: an algorithm changes the run by
+ * replacing them with expressions (et_state_set_loss(s, et_add(...))). What changes from step
  * to step enters through small leaves that the algorithm owns and rewrites with
  * et_tensor_write; it never becomes an attribute, or each step would need a plan. */
 #ifndef ETUDE_STATE_H
@@ -56,75 +56,106 @@ struct et_loading {
     const struct et_archive *archive; /* internal: et_loading_has */
 };
 
-struct et_state {
-    struct et_ctx *cx;
-    struct et_device *dev;
-    struct et_graph *graph;
-    struct et_log *log;
-    const char *run_name;
-    uint32_t seed;
-    int rank, world; /* of the run's processes: 0 .. world - 1; 0 and 1 for one */
-    int precision;   /* enum et_precision, never auto */
+/* ---- the state: read by all who are called, changed by algorithms ---- */
 
-    struct et_model *model;
-    struct et_param_space *params;
-    struct et_optimizer *optimizer;
-    const struct et_loading *loading; /* on LOADING; NULL at any other time */
-    int64_t
-        surgeries;    /* how often parameters or buffers of the model were replaced: who
-                          keeps tensors of them looks for these anew */
-    double lr_factor; /* product of the schedules for the update under way */
+/* Callbacks have it as const: nothing below that takes it so changes the run. What is
+ * returned is borrowed, and as it is at this event. */
+struct et_ctx *et_state_get_ctx(const struct et_state *s);
+struct et_device *et_state_get_device(const struct et_state *s);
+/* The step's, to append nodes to. */
+struct et_graph *et_state_get_graph(const struct et_state *s);
+struct et_log *et_state_get_log(const struct et_state *s);
+const char *et_state_get_run_name(const struct et_state *s);
+uint32_t et_state_get_seed(const struct et_state *s);
+/* Of the run's processes: 0 .. world - 1; 0 and 1 for one. */
+int et_state_get_rank(const struct et_state *s);
+int et_state_get_world(const struct et_state *s);
+int
+et_state_get_precision(const struct et_state *s); /* enum et_precision, never auto */
 
-    struct et_time max_duration;           /* scaled; unset at INIT */
-    struct et_timestamp timestamp;         /* of training: finished things */
-    struct et_timestamp eval_timestamp;    /* of the evaluation under way */
-    struct et_timestamp predict_timestamp; /* of the prediction under way */
-    bool stop;                             /* set by et_state_stop: the loop ends */
-    const char *stop_reason;               /* a sentence, borrowed; NULL */
-    bool target_reached;
-    bool eval_enough; /* the evaluation under way ends with this batch */
-    bool explains;    /* ETUDE_ENGINE_DEBUG: events are told, and who is called */
-    bool interrupted; /* somebody wants the run to stop: it may be resumed */
+const struct et_model *et_state_get_model(const struct et_state *s);
+const struct et_param_space *et_state_get_params(const struct et_state *s);
+const struct et_optimizer *et_state_get_optimizer(const struct et_state *s);
+/* On LOADING; NULL at any other time. */
+const struct et_loading *et_state_get_loading(const struct et_state *s);
+/* How often parameters or buffers of the model were replaced: who keeps tensors of them
+ * looks for these anew. */
+int64_t et_state_get_surgeries(const struct et_state *s);
+/* The product of the schedules for the update under way. */
+double et_state_get_lr_factor(const struct et_state *s);
 
-    const char *dataloader_label; /* "train", an evaluator's label; NULL: none yet */
-    int64_t dataloader_len;       /* batches of the active loader; -1 = unknown */
-    int64_t train_len;            /* batches per epoch of the train loader */
-    int64_t train_samples;        /* likewise samples, as consumed */
-    int64_t max_seq_len;          /* token data: T; else 0 */
+/* Scaled; unset at INIT. */
+struct et_time et_state_get_max_duration(const struct et_state *s);
+/* Finished things, of training; of the evaluation and the prediction under way. */
+const struct et_timestamp *et_state_get_timestamp(const struct et_state *s);
+const struct et_timestamp *et_state_get_eval_timestamp(const struct et_state *s);
+const struct et_timestamp *et_state_get_predict_timestamp(const struct et_state *s);
+/* Why the loop ends at its next check, a sentence; NULL: it goes on. */
+const char *et_state_get_stop_reason(const struct et_state *s);
+bool et_state_get_target_reached(const struct et_state *s);
+/* Somebody wants the run to stop: it may be resumed. */
+bool et_state_get_interrupted(const struct et_state *s);
+/* A saver will save now; at EPOCH_CHECKPOINT and BATCH_CHECKPOINT. */
+bool et_state_get_checkpoint_due(const struct et_state *s);
 
-    int64_t grad_accum;      /* microbatches per batch, now */
-    int64_t batch_size;      /* global, as configured */
-    struct et_samples full;  /* the rank's batch, as AFTER_DATALOADER left it */
-    struct et_samples batch; /* from BEFORE_FORWARD to AFTER_BACKWARD a microbatch; at
-                                AFTER_DATALOADER, BATCH_START, BATCH_END the rank's */
-    int64_t first_sample;    /* place of the rank's first sample in the run's order */
-    int pass;                /* of the closure under way */
-    /* The closure under way leaves state->grad this rank's own: a step that replaces
-     * the default sets it before, and takes it back. */
-    bool keep_local;
+/* "train", an evaluator's label; NULL: none yet. */
+const char *et_state_get_dataloader_label(const struct et_state *s);
+/* Batches of the active loader; -1 = unknown. */
+int64_t et_state_get_dataloader_len(const struct et_state *s);
+int64_t et_state_get_train_len(const struct et_state *s); /* batches per epoch */
+int64_t
+et_state_get_train_samples(const struct et_state *s);       /* likewise, as consumed */
+int64_t et_state_get_max_seq_len(const struct et_state *s); /* token data: T; else 0 */
 
-    struct et_tensor *outputs; /* from AFTER_FORWARD */
-    struct et_tensor *loss;    /* from AFTER_LOSS: mean over the microbatch */
-    struct et_tensor *grad;    /* flat, from AFTER_TRAIN_BATCH; see et_param_space */
-    struct et_tensor *grad_squares, *squares_of; /* internal: et_state_grad_squares */
-    double loss_scale;   /* of the batch under way; 1 but for amp_fp16 */
-    double loss_value;   /* of the last finished batch: mean over its samples */
-    int64_t batch_flops; /* of the last finished batch, from BATCH_START on */
+int64_t
+et_state_get_grad_accum(const struct et_state *s); /* microbatches a batch, now */
+int64_t et_state_get_batch_size(const struct et_state *s); /* global, as configured */
+/* The rank's batch, as AFTER_DATALOADER left it. */
+const struct et_samples *et_state_get_full(const struct et_state *s);
+/* From BEFORE_FORWARD to AFTER_BACKWARD a microbatch; at AFTER_DATALOADER, BATCH_START
+ * and BATCH_END the rank's batch. */
+const struct et_samples *et_state_get_batch(const struct et_state *s);
+/* The place of the rank's first sample in the run's order. */
+int64_t et_state_get_first_sample(const struct et_state *s);
+int et_state_get_pass(const struct et_state *s); /* of the closure under way */
 
-    et_step_fn *step; /* NULL: the default */
-    void *step_data;
+/* From AFTER_FORWARD; from AFTER_LOSS, the mean over the microbatch; from
+ * AFTER_TRAIN_BATCH, flat as et_param_space has it. */
+struct et_tensor *et_state_get_outputs(const struct et_state *s);
+struct et_tensor *et_state_get_loss(const struct et_state *s);
+struct et_tensor *et_state_get_grad(const struct et_state *s);
+/* Of the batch under way; 1 but for amp_fp16. */
+double et_state_get_loss_scale(const struct et_state *s);
+/* Of the last finished batch: the loss, a mean over its samples; what it computed, known
+ * from BATCH_START on. */
+double et_state_get_loss_value(const struct et_state *s);
+int64_t et_state_get_batch_flops(const struct et_state *s);
 
-    struct et_algorithm **algorithms;
-    int n_algorithms;
-    et_engine_pass *const *passes; /* the user's; run after the built-in ones */
-    int n_passes;
-    struct et_callback **callbacks; /* loggers last */
-    int n_callbacks;
+/* Algorithm and callback I, in the user's order, loggers last; NULL past the end. */
+const struct et_algorithm *et_state_get_algorithm(const struct et_state *s, int i);
+const struct et_callback *et_state_get_callback(const struct et_state *s, int i);
+/* The *N values that were computed last, of training and of evaluations. */
+const struct et_metric_value *et_state_get_train_metrics(const struct et_state *s,
+                                                         int *n);
+const struct et_metric_value *et_state_get_eval_metrics(const struct et_state *s,
+                                                        int *n);
 
-    struct et_metric_value *train_metrics, *eval_metrics; /* last computed */
-    int n_train_metrics, n_eval_metrics;
-    bool checkpoint_due; /* at *_CHECKPOINT: a saver will save now */
-};
+/* What algorithms, and the trainer's steps, replace. Tensors are values of the step's
+ * graph, or leaves whose owner keeps them. */
+void et_state_set_full(struct et_state *s, const struct et_samples *samples);
+void et_state_set_batch(struct et_state *s, const struct et_samples *samples);
+void et_state_set_outputs(struct et_state *s, struct et_tensor *outputs);
+void et_state_set_loss(struct et_state *s, struct et_tensor *loss);
+void et_state_set_grad(struct et_state *s, struct et_tensor *grad);
+/* NULL: the default. DATA is borrowed. */
+void et_state_set_step(struct et_state *s, et_step_fn *step, void *data);
+/* KEEP: the closure under way leaves the gradient this rank's own. A step that replaces
+ * the default says so before, and takes it back. */
+void et_state_set_keep_local(struct et_state *s, bool keep);
+/* The model, its parameters and its optimizer, to change: their own functions do it. */
+struct et_model *et_state_edit_model(struct et_state *s);
+struct et_param_space *et_state_edit_params(struct et_state *s);
+struct et_optimizer *et_state_edit_optimizer(struct et_state *s);
 
 /* The loop ends at its next check; WHY is a string constant. */
 void et_state_stop(struct et_state *s, const char *why);

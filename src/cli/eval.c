@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
+#include "core/trainer/state.h"
 
 static int
 print_metrics(struct cli *c, const struct et_state *s)

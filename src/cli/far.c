@@ -18,6 +18,7 @@
 #include "core/library/facts.h"
 #include "dist/worker/target.h"
 #include "dist/worker/worker.h"
+#include "core/trainer/state.h"
 
 enum { LINES = 20, LONGEST = 30, WAIT_MS = 250, ASKED = 4 };
 static const double ASK_SECONDS = 10;

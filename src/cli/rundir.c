@@ -8,6 +8,7 @@
 
 #include "cli/cli.h"
 #include "core/base/folders.h"
+#include "core/trainer/state.h"
 
 enum { TAIL_LINES = 20, TAIL_BYTES = 16 << 10 };
 

@@ -12,6 +12,7 @@
 #include "cli/color.h"
 #include "core/base/utf8.h"
 #include "dist/wire/endpoint.h"
+#include "core/trainer/state.h"
 
 /* ---- results ---- */
 

@@ -226,17 +226,18 @@ count_apply(struct et_algorithm *self, enum et_event event, struct et_state *sta
     own->calls++;
     et_log_metric(log, "test/calls", own->calls);
 #ifdef CRASH_IN_CALL
-    if (state->timestamp.batch == 2)
+    if (et_state_get_timestamp(state)->batch == 2)
         *(volatile int *)8 = 0;
 #endif
 #ifdef CRASH_ONCE
-    FILE *once =
-        state->timestamp.batch == 5 ? fopen(getenv("PLUGIN_ONCE"), "wx") : NULL;
+    FILE *once = et_state_get_timestamp(state)->batch == 5
+                     ? fopen(getenv("PLUGIN_ONCE"), "wx")
+                     : NULL;
     if (once)
         *(volatile int *)8 = 0;
 #endif
 #ifdef EXIT_IN_CALL
-    if (state->timestamp.batch == 2)
+    if (et_state_get_timestamp(state)->batch == 2)
         exit(0);
 #endif
     return ET_OK;
@@ -295,8 +296,8 @@ lines_run(struct et_callback *self, enum et_event event, const struct et_state *
     snprintf(path, sizeof path, "%s/lines.txt", self->run_directory);
     FILE *f = fopen(path, "a");
     if (!f)
-        return ET_FAIL(state->cx, ET_EIO, "cannot write %s", path);
-    fprintf(f, "%lld %g\n", (long long)state->timestamp.batch, calls);
+        return ET_FAIL(et_state_get_ctx(state), ET_EIO, "cannot write %s", path);
+    fprintf(f, "%lld %g\n", (long long)et_state_get_timestamp(state)->batch, calls);
     fclose(f);
     return ET_OK;
 }

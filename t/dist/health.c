@@ -13,6 +13,7 @@
 #include "etude/state.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
+#include "core/trainer/state.h"
 
 enum { EPOCH = 4 };                              /* batches of one */
 enum { BEFORE = 40, BATCHES = 8, NUMBERS = 64 }; /* the run goes on after BEFORE */

@@ -13,6 +13,7 @@
 #include "t/dist/group.h"
 #include "t/tap.h"
 #include "t/train/recipe_run.h"
+#include "core/trainer/state.h"
 
 enum {
     RANKS = 2,

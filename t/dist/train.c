@@ -19,6 +19,7 @@
 #include "t/tap.h"
 #include "t/train/recipe_run.h"
 #include "t/train/recipes.h"
+#include "core/trainer/state.h"
 
 /* A loss is a mean of numbers of its own size, each rounded by 2^-24 of it; ranks add
  * gradients up in another order, which moves parameters by as much of each update. Ten

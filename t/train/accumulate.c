@@ -10,6 +10,7 @@
 #include "t/tap.h"
 #include "t/train/recipe_run.h"
 #include "t/train/recipes.h"
+#include "core/trainer/state.h"
 
 /* Six steps change a parameter by some 1e-2; a gradient's sum in another order by a few
  * times 2^-24 of that. Parameters are below 4, so storing one rounds by 2^-23 a

@@ -14,6 +14,7 @@
 #include "t/tap.h"
 #include "t/train/recipe_run.h"
 #include "t/train/recipes.h"
+#include "core/trainer/state.h"
 
 /* Hidden layers without running statistics, all but the first of one shape, and one for
  * the outputs: two parameters each. */

@@ -11,6 +11,7 @@
 #include "etude/functional.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
+#include "core/trainer/state.h"
 
 static bool
 next(struct et_control *c, int64_t step, struct et_request *out)

@@ -4,6 +4,7 @@
 #ifndef ETUDE_T_TRAIN_FIXTURE_H
 #define ETUDE_T_TRAIN_FIXTURE_H
 
+#include "core/trainer/state.h"
 #include "etude/trainer.h"
 #include "t/data/fixture.h"
 

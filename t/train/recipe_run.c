@@ -8,6 +8,7 @@
 #include "t/data/fixture.h"
 #include "t/device.h"
 #include "t/tap.h"
+#include "core/trainer/state.h"
 
 static void
 record(struct et_sink *sink, const struct et_record *r)

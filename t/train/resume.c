@@ -11,6 +11,7 @@
 #include "t/tap.h"
 #include "t/train/recipe_run.h"
 #include "t/train/recipes.h"
+#include "core/trainer/state.h"
 
 enum { BATCHES = 10, MAX_METRICS = 8 }; /* of 4 an epoch */
 

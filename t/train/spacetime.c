@@ -16,6 +16,7 @@
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/recipe_run.h"
+#include "core/trainer/state.h"
 
 /* A loss is a sum of eight f32 numbers of its own size, each rounded by 2^-24 of it.
  * The second one also has what the gradient's rounding, once more 2^-24, did to

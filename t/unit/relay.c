@@ -11,6 +11,7 @@
 #include "etude/run.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
+#include "core/trainer/state.h"
 
 enum { MOST = 16, MANY = 3000, FITTING = 20 };
 

@@ -3,6 +3,7 @@
 #ifndef ETI_ALGORITHMS_H
 #define ETI_ALGORITHMS_H
 
+#include "core/trainer/state.h"
 #include "etude/algorithm.h"
 #include "etude/functional.h"
 

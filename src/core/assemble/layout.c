@@ -9,6 +9,7 @@
 #include "etude/diagnostic.h"
 #include "etude/run.h"
 #include "etude/session.h"
+#include "core/trainer/state.h"
 
 /* ---- numbers of a state ---- */
 

@@ -11,6 +11,7 @@
 
 #include "core/assemble/assemble.h"
 #include "core/assemble/saving.h"
+#include "core/trainer/state.h"
 
 struct et_session {
     struct et_sink sink; /* of the trainer: first, for it is what write is given */

@@ -7,6 +7,7 @@
 #include "core/base/seams.h"
 #include "etude/logger.h"
 #include "etude/run.h"
+#include "core/trainer/state.h"
 
 enum { NUMBERS = 12 };
 static const double PAUSE = 0.25; /* seconds between records of an evaluation */

@@ -3,6 +3,7 @@
 #ifndef ETI_CALLBACKS_H
 #define ETI_CALLBACKS_H
 
+#include "core/trainer/state.h"
 #include "etude/callback.h"
 
 #define ET_CALLBACK(name) extern const struct et_callback_class et_callback_##name;

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "core/trainer/state.h"
 #include "etude/callback.h"
 
 #define ET_LOGGER(name) extern const struct et_callback_class et_logger_##name;

@@ -3,8 +3,8 @@
 #ifndef ETI_TRAINER_AVERAGE_H
 #define ETI_TRAINER_AVERAGE_H
 
+#include "core/trainer/state.h"
 #include "etude/archive.h"
-#include "etude/state.h"
 
 /* The flat weights, and every buffer of the model: after surgery those of the same name
  * and shape go on, and others begin as the model has them. While ACTIVE the two sets

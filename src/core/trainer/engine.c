@@ -15,6 +15,7 @@
 #include "etude/span.h"
 #include "core/base/seams.h"
 #include "core/trainer/engine.h"
+#include "core/trainer/state.h"
 
 static const char *const event_names[] = {
 #define ROW(code, text) text,

@@ -10,6 +10,7 @@
 #ifndef ETI_TRAINER_PART_H
 #define ETI_TRAINER_PART_H
 
+#include "core/trainer/state.h"
 #include "etude/archive.h"
 #include "etude/comm.h"
 #include "etude/trainer.h"

@@ -25,6 +25,7 @@
 #include "dist/run/rank_impl.h"
 #include "etude/algorithm.h"
 #include "etude/trainer.h"
+#include "core/trainer/state.h"
 
 static const double ALGORITHM_SECONDS = 10;
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/callbacks/proc.h"
+#include "core/trainer/state.h"
 
 static const double GPU_SECONDS = 1;
 enum {
