@@ -133,26 +133,6 @@ print_record(struct et_sink *sink, const struct et_record *record)
     }
 }
 
-/* Options of a component: its defaults, then what differs: name, text, ..., NULL. */
-static et_status
-make_options(struct et_ctx *cx, const struct et_component *c, const char *const *set,
-             void **out)
-{
-    ET_TRY(et_alloc(cx, c->options_size, out));
-    ET_TRY(et_options_init(cx, c->options, *out));
-    for (; *set; set += 2)
-        ET_TRY(et_options_set(cx, c->options, *out, set[0], set[1]));
-    return ET_OK;
-}
-
-static void
-free_options(struct et_ctx *cx, const struct et_component *c, void *options)
-{
-    if (options)
-        et_options_release(c->options, options);
-    et_free(cx, options);
-}
-
 struct run {
     struct et_ctx *cx;
     struct et_device *dev;
@@ -183,7 +163,7 @@ open_data(struct run *r)
     const struct et_dataset_class *c = et_dataset_find("synthetic_images");
     const struct et_loader_config train = {.seed = 17, .train = true, .dev = r->dev};
     const struct et_loader_config eval = {.dev = r->dev};
-    ET_TRY(make_options(r->cx, &c->info, set, &r->data_options));
+    ET_TRY(et_options_new(r->cx, &c->info, set, &r->data_options));
     ET_TRY(et_dataset_open(r->cx, c, r->data_options, &r->data));
     ET_TRY(et_loader_new(r->cx, r->data, &train, &r->train));
     return et_loader_new(r->cx, r->data, &eval, &r->eval);
@@ -202,7 +182,7 @@ make_model(struct run *r)
         .width = info.x_desc.shape[3],
         .num_classes = r->data->facts.num_classes,
     };
-    ET_TRY(make_options(r->cx, &c->info, set, &r->model_options));
+    ET_TRY(et_options_new(r->cx, &c->info, set, &r->model_options));
     return et_model_new(r->cx, c, r->model_options, &facts, &r->model);
 }
 
@@ -217,8 +197,8 @@ make_trainer(struct run *r)
         .loader = r->eval,
         .interval = ET_TIME_UNSET, /* as the trainer says: after each epoch */
     };
-    ET_TRY(make_options(r->cx, &sgd->info, set, &r->optimizer_options));
-    ET_TRY(make_options(r->cx, &brightness_class.info, mild, &r->brightness_options));
+    ET_TRY(et_options_new(r->cx, &sgd->info, set, &r->optimizer_options));
+    ET_TRY(et_options_new(r->cx, &brightness_class.info, mild, &r->brightness_options));
     ET_TRY(et_algorithm_new(r->cx, &brightness_class, r->brightness_options,
                             &r->brightness));
     r->printer.sink.write = print_record;
@@ -266,10 +246,10 @@ release(struct run *r)
     et_loader_free(&r->eval);
     et_loader_free(&r->train);
     et_dataset_close(&r->data);
-    free_options(r->cx, &brightness_class.info, r->brightness_options);
-    free_options(r->cx, &et_optimizer_find("sgd")->info, r->optimizer_options);
-    free_options(r->cx, &et_model_class_find("mlp")->info, r->model_options);
-    free_options(r->cx, &et_dataset_find("synthetic_images")->info, r->data_options);
+    et_options_free(&brightness_class.info, &r->brightness_options);
+    et_options_free(&et_optimizer_find("sgd")->info, &r->optimizer_options);
+    et_options_free(&et_model_class_find("mlp")->info, &r->model_options);
+    et_options_free(&et_dataset_find("synthetic_images")->info, &r->data_options);
     et_device_close(&r->dev);
 }
 

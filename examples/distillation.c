@@ -38,27 +38,6 @@ struct run {
     struct learner teacher, student;
 };
 
-/* Fills a component's options with their defaults, then sets SET: name, text, ...,
- * NULL. */
-static et_status
-make_options(struct et_ctx *cx, const struct et_component *c, const char *const *set,
-             void **out)
-{
-    ET_TRY(et_alloc(cx, c->options_size, out));
-    ET_TRY(et_options_init(cx, c->options, *out));
-    for (; *set; set += 2)
-        ET_TRY(et_options_set(cx, c->options, *out, set[0], set[1]));
-    return ET_OK;
-}
-
-static void
-free_options(struct et_ctx *cx, const struct et_component *c, void *options)
-{
-    if (options)
-        et_options_release(c->options, options);
-    et_free(cx, options);
-}
-
 /* ---- the step ---- */
 
 /* Called where the loop wants the loss of the batch. It builds nodes and computes
@@ -110,7 +89,7 @@ open_data(struct run *r)
     const struct et_loader_config shuffled = {
         .seed = SEED, .train = true, .dev = r->dev};
     const struct et_loader_config in_order = {.seed = SEED, .dev = r->dev};
-    ET_TRY(make_options(r->cx, &c->info, set, &r->data_options));
+    ET_TRY(et_options_new(r->cx, &c->info, set, &r->data_options));
     ET_TRY(et_dataset_open(r->cx, c, r->data_options, &r->data));
     ET_TRY(et_loader_new(r->cx, r->data, &shuffled, &r->train));
     return et_loader_new(r->cx, r->data, &in_order, &r->all);
@@ -125,7 +104,7 @@ learn(struct run *r, const char *hidden, const struct et_trainer_steps *steps,
     const struct et_model_class *c = et_model_class_find("mlp");
     const struct et_model_facts facts = {
         .channels = 1, .height = 12, .width = 12, .num_classes = CLASSES};
-    ET_TRY(make_options(r->cx, &c->info, set, &l->options));
+    ET_TRY(et_options_new(r->cx, &c->info, set, &l->options));
     ET_TRY(et_model_new(r->cx, c, l->options, &facts, &l->model));
     const struct et_trainer_config config = {
         .dev = r->dev,
@@ -173,8 +152,8 @@ train(struct run *r, struct answers *teacher, struct answers *student)
         ET_TRY(et_device_open(r->cx, "ref", 0, 0, &r->dev));
     }
     ET_TRY(open_data(r));
-    ET_TRY(make_options(r->cx, &et_optimizer_find("adam")->info, rule,
-                        &r->optimizer_options));
+    ET_TRY(et_options_new(r->cx, &et_optimizer_find("adam")->info, rule,
+                          &r->optimizer_options));
     ET_TRY(learn(r, "64", NULL, &r->teacher));
     r->steps =
         (struct et_trainer_steps){.data = r->teacher.model, .train_loss = distil};
@@ -186,18 +165,17 @@ train(struct run *r, struct answers *teacher, struct answers *student)
 static void
 release(struct run *r)
 {
-    struct et_ctx *cx = r->cx;
     struct learner *both[] = {&r->student, &r->teacher};
     for (int i = 0; i < 2; i++) {
         et_trainer_free(&both[i]->trainer);
         et_model_free(&both[i]->model);
-        free_options(cx, &et_model_class_find("mlp")->info, both[i]->options);
+        et_options_free(&et_model_class_find("mlp")->info, &both[i]->options);
     }
     et_loader_free(&r->train);
     et_loader_free(&r->all);
     et_dataset_close(&r->data);
-    free_options(cx, &et_optimizer_find("adam")->info, r->optimizer_options);
-    free_options(cx, &et_dataset_find("synthetic_images")->info, r->data_options);
+    et_options_free(&et_optimizer_find("adam")->info, &r->optimizer_options);
+    et_options_free(&et_dataset_find("synthetic_images")->info, &r->data_options);
     et_device_close(&r->dev);
 }
 

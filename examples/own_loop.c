@@ -26,37 +26,16 @@ struct run {
     struct et_dataset *data;
     struct et_loader *loader;
     struct et_model *model;
-    struct et_leaves leaves;      /* the model's parameters, by name */
-    struct et_param_space *space; /* where their values lie: one flat array */
+    struct et_param_space *space; /* where parameters lie: one flat array */
     struct et_optimizer *optimizer;
     struct et_graph *graph;
-    struct et_tensor **param; /* [leaves.n]: what the gradient is asked for */
-    struct et_tensor **grad;  /* [leaves.n]: the answer; handles of the step's graph */
-    struct et_tensor *rng;    /* I64 [2]: what dropout masks are drawn from */
+    struct et_tensor *rng; /* I64 [2]: what dropout masks are drawn from */
 };
 
-/* Options are a plain struct described by a table. Fill one with its defaults, then set
- * what should differ, by name and as text: SET is name, text, ..., NULL. */
-static et_status
-make_options(struct et_ctx *cx, const struct et_component *c, const char *const *set,
-             void **out)
-{
-    ET_TRY(et_alloc(cx, c->options_size, out));
-    ET_TRY(et_options_init(cx, c->options, *out));
-    for (; *set; set += 2)
-        ET_TRY(et_options_set(cx, c->options, *out, set[0], set[1]));
-    return ET_OK;
-}
-
-static void
-free_options(struct et_ctx *cx, const struct et_component *c, void *options)
-{
-    if (options)
-        et_options_release(c->options, options);
-    et_free(cx, options);
-}
-
-/* A dataset knows how to read samples, a loader which ones and when. */
+/* Options are a plain struct described by a table: et_options_new fills one with its
+ * defaults, then sets what should differ, by name and as text.
+ *
+ * A dataset knows how to read samples, a loader which ones and when. */
 static et_status
 open_data(struct run *r)
 {
@@ -74,7 +53,7 @@ open_data(struct run *r)
     /* clang-format on */
     const struct et_dataset_class *c = et_dataset_find("synthetic_images");
     const struct et_loader_config config = {.seed = SEED, .train = true, .dev = r->dev};
-    ET_TRY(make_options(r->cx, &c->info, set, &r->data_options));
+    ET_TRY(et_options_new(r->cx, &c->info, set, &r->data_options));
     ET_TRY(et_dataset_open(r->cx, c, r->data_options, &r->data));
     return et_loader_new(r->cx, r->data, &config, &r->loader);
 }
@@ -95,43 +74,9 @@ make_model(struct run *r)
         .width = info.x_desc.shape[3],
         .num_classes = r->data->facts.num_classes,
     };
-    ET_TRY(make_options(r->cx, &c->info, set, &r->model_options));
+    ET_TRY(et_options_new(r->cx, &c->info, set, &r->model_options));
     ET_TRY(et_model_new(r->cx, c, r->model_options, &facts, &r->model));
-    return et_module_leaves(r->cx, r->model->root, ET_PARAM, &r->leaves);
-}
-
-static et_status
-bind_parameters(struct run *r)
-{
-    const struct et_leaf *leaf = r->leaves.v;
-    const size_t n = (size_t)r->leaves.n;
-    void *block;
-    ET_TRY(et_alloc(r->cx, n * sizeof(struct et_param_spec), &block));
-    struct et_param_spec *specs = block;
-    for (int i = 0; i < r->leaves.n; i++)
-        specs[i] = (struct et_param_spec){
-            .name = leaf[i].name,
-            .desc = leaf[i].param->desc,
-            .role = et_model_param_role(r->model, &r->leaves, i),
-        };
-    et_status status = et_param_space_new(r->cx, r->dev, specs, r->leaves.n, &r->space);
-    et_free(r->cx, specs);
-    ET_TRY(status);
-    ET_TRY(et_alloc(r->cx, n * sizeof *r->param, &block));
-    r->param = block;
-    ET_TRY(et_alloc(r->cx, n * sizeof *r->grad, &block));
-    r->grad = block;
-    for (int i = 0; i < r->leaves.n; i++) {
-        struct et_tensor *view;
-        ET_TRY(et_param_space_view(r->cx, r->space, -1, i, &view));
-        status = et_param_bind(r->cx, leaf[i].param, leaf[i].name, SEED, &view);
-        et_tensor_free(&view); /* NULL once the parameter has taken it over */
-        ET_TRY(status);
-        r->param[i] = leaf[i].param->tensor;
-    }
-    /* What no optimizer touches (running statistics of norms) gets memory of its
-     * own. */
-    return et_module_bind(r->cx, r->model->root, r->dev, ET_BUFFER, SEED);
+    return et_model_bind_space(r->model, r->dev, SEED, &r->space);
 }
 
 static et_status
@@ -140,7 +85,7 @@ make_optimizer(struct run *r)
     static const char *const set[] = {"lr", "0.05", "momentum", "0.9", NULL};
     const struct et_optimizer_class *c = et_optimizer_find("sgd");
     const int64_t two[] = {2};
-    ET_TRY(make_options(r->cx, &c->info, set, &r->optimizer_options));
+    ET_TRY(et_options_new(r->cx, &c->info, set, &r->optimizer_options));
     ET_TRY(et_optimizer_new(r->cx, c, r->optimizer_options, r->space, &r->optimizer));
     ET_TRY(et_tensor_new(r->cx, r->dev, ET_I64, 1, two, ET_ROW_MAJOR, "rng", &r->rng));
     return et_graph_new(r->cx, r->dev, &r->graph);
@@ -162,8 +107,7 @@ train_step(struct run *r, const struct et_batch *b, double *loss)
     struct et_tensor *mean =
         et_model_loss(r->model, g, outputs, b->target_tensor, ET_REDUCE_MEAN);
 
-    ET_TRY(et_grad(g, mean, r->param, r->leaves.n, r->grad));
-    struct et_tensor *flat = et_param_space_pack(g, r->space, r->grad);
+    struct et_tensor *flat = et_param_space_gradient(g, r->space, mean);
     /* Here is the place for formulas on the gradient: clipping, averaging, noise. */
     ET_TRY(et_optimizer_update(g, r->optimizer, flat, NULL, NULL));
 
@@ -207,7 +151,6 @@ train(struct run *r, double *first, double *last)
     }
     ET_TRY(open_data(r));
     ET_TRY(make_model(r));
-    ET_TRY(bind_parameters(r));
     ET_TRY(make_optimizer(r));
     printf("training %lld parameters on device %s\n", (long long)r->space->total,
            et_device_name(r->dev));
@@ -223,20 +166,16 @@ train(struct run *r, double *first, double *last)
 static void
 release(struct run *r)
 {
-    struct et_ctx *cx = r->cx;
     et_graph_free(&r->graph);
     et_tensor_free(&r->rng);
     et_optimizer_free(&r->optimizer);
-    et_free(cx, r->grad);
-    et_free(cx, r->param);
-    et_leaves_release(&r->leaves);
     et_model_free(&r->model);
     et_param_space_free(&r->space);
     et_loader_free(&r->loader);
     et_dataset_close(&r->data);
-    free_options(cx, &et_optimizer_find("sgd")->info, r->optimizer_options);
-    free_options(cx, &et_model_class_find("mlp")->info, r->model_options);
-    free_options(cx, &et_dataset_find("synthetic_images")->info, r->data_options);
+    et_options_free(&et_optimizer_find("sgd")->info, &r->optimizer_options);
+    et_options_free(&et_model_class_find("mlp")->info, &r->model_options);
+    et_options_free(&et_dataset_find("synthetic_images")->info, &r->data_options);
     et_device_close(&r->dev);
 }
 

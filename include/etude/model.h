@@ -204,6 +204,18 @@ ET_NODISCARD et_status et_model_load_weights(struct et_ctx *cx, struct et_model 
 /* The same from WEIGHTS->path, without the tensors whose names, in the file or in the
  * model, a pattern of `ignore` matches; and, unless `strict`, without those that do not
  * fit. What is left out keeps its first values and is listed in one warning. EFORMAT
+/* Gives the parameters of M their places in a flat space on DEV, made here, in the
+ * order of et_module_leaves, and their first values: those they have, else drawn with
+ * SEED; and buffers memory of their own. et_param_space_gradient then knows them. *OUT
+ * is the caller's, to be freed after the model or before it. EINVAL: there are no
+ * parameters. */
+ET_NODISCARD et_status et_model_bind_space(struct et_model *m, struct et_device *dev,
+                                           uint32_t seed, struct et_param_space **out);
+/* The same of a module that no model has: for rules that ask, its last layer is a
+ * hidden one. */
+ET_NODISCARD et_status et_module_bind_space(struct et_ctx *cx, struct et_module *root,
+                                            struct et_device *dev, uint32_t seed,
+                                            struct et_param_space **out);
  * also when nothing is left, or a pattern matches nothing. */
 ET_NODISCARD et_status et_model_load_some_weights(
     struct et_ctx *cx, struct et_model *model, const struct et_model_weights *weights);

@@ -92,6 +92,8 @@ struct et_param_space {
     struct et_tensor **state[ET_MAX_STATES]; /* [n] each, leaves f32, begin as zeros;
                                               * NULL where the parameter has none */
     const char *state_name[ET_MAX_STATES];
+    struct et_tensor **param; /* [n], borrowed: those of the modules that
+                                 et_model_bind_space bound; NULL: it has bound none */
 };
 
 /* Lays N parameters out, all zero. EINVAL for a name given twice, EDTYPE and ESHAPE for
@@ -128,6 +130,12 @@ ET_NODISCARD et_status et_param_space_view(struct et_ctx *cx,
  * Each is brought into the order in memory of its parameter. NULL when all are. */
 struct et_tensor *et_param_space_pack(struct et_graph *g, struct et_param_space *space,
                                       struct et_tensor *const *grads);
+
+/* The gradient of LOSS, one number, with respect to the parameters that
+ * et_model_bind_space has bound to SPACE and that are not frozen, packed as above. */
+struct et_tensor *et_param_space_gradient(struct et_graph *g,
+                                          struct et_param_space *space,
+                                          struct et_tensor *loss);
 
 /* ---- update rules ---- */
 

@@ -178,6 +178,16 @@ ET_NODISCARD et_status et_options_set(struct et_ctx *cx, const struct et_option 
 /* The value of the option ROW in OPTIONS as YAML text on one line, which et_options_set
  * reads back to the same value: "0.1", "[0.9, 0.95]", "10ep", "null" when unset.
  * Caller frees with et_free. */
+/* The options of COMPONENT in one call: its defaults, then SET, which is name, text,
+ * name, text, ..., NULL (SET NULL: the defaults alone). The caller frees *OUT with
+ * et_options_free. A component without options has none: *OUT is NULL. EINVAL as
+ * above. */
+ET_NODISCARD et_status et_options_new(struct et_ctx *cx,
+                                      const struct et_component *component,
+                                      const char *const *set, void **out);
+/* Frees *OPTIONS, of COMPONENT, and sets it to NULL; NULL: nothing to do. */
+void et_options_free(const struct et_component *component, void **options);
+
 ET_NODISCARD et_status et_option_text(struct et_ctx *cx, const struct et_option *row,
                                       const void *options, char **out);
 /* What may be written there, for help and messages: "number > 0", "one of auto, cpu".

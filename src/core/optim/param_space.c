@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* param_space.c: parameters laid out in flat buffers, and carried over by name. */
+#include "core/base/assert.h"
 #include "core/graph/shadow.h"
 #include "core/optim/optim.h"
 
@@ -110,6 +111,7 @@ et_param_space_free(struct et_param_space **space)
     eti_param_states_free(s);
     if (s->values)
         et_tensor_free(&s->values);
+    et_free(s->cx, s->param);
     et_free(s->cx, s->has_grad);
     et_free(s->cx, s->slot);
     et_free(s->cx, s);
@@ -239,6 +241,26 @@ et_param_space_pack(struct et_graph *g, struct et_param_space *s,
         part[present++] = in_memory_order(g, grads[i], &s->slot[i].desc);
     }
     return present ? et_pack(g, part, offset, present, s->total, ET_F32) : NULL;
+}
+
+struct et_tensor *
+et_param_space_gradient(struct et_graph *g, struct et_param_space *s,
+                        struct et_tensor *loss)
+{
+    struct et_tensor **leaf = eti_graph_alloc(g, (size_t)s->n * sizeof(*leaf));
+    struct et_tensor **grad = eti_graph_alloc(g, (size_t)s->n * sizeof(*grad));
+    int n = 0;
+    if (!leaf || !grad)
+        return NULL;
+    ET_ASSERT(s->param);
+    for (int i = 0; i < s->n; i++)
+        if (!s->slot[i].frozen)
+            leaf[n++] = s->param[i];
+    if (et_grad(g, loss, leaf, n, grad) != ET_OK)
+        return NULL;
+    for (int i = s->n - 1; i >= 0; i--) /* each to its parameter's place */
+        grad[i] = s->slot[i].frozen ? NULL : grad[--n];
+    return et_param_space_pack(g, s, grad);
 }
 
 struct et_tensor *

@@ -309,3 +309,32 @@ et_options_set(struct et_ctx *cx, const struct et_option *table, void *options,
                          errors.v[0].path[0] ? ": " : "", errors.v[0].message);
     return status;
 }
+
+/* ---- a struct of its own ---- */
+
+et_status
+et_options_new(struct et_ctx *cx, const struct et_component *component,
+               const char *const *set, void **out)
+{
+    void *options = NULL;
+    *out = NULL;
+    if (component->options_size == 0)
+        return ET_OK;
+    ET_TRY(eti_own(cx, component->options_size, &options));
+    et_status status = et_options_init(cx, component->options, options);
+    for (; set && *set && status == ET_OK; set += 2)
+        status = et_options_set(cx, component->options, options, set[0], set[1]);
+    if (status != ET_OK)
+        et_options_free(component, &options);
+    *out = options;
+    return status;
+}
+
+void
+et_options_free(const struct et_component *component, void **options)
+{
+    if (*options)
+        et_options_release(component->options, *options);
+    eti_disown(*options);
+    *options = NULL;
+}
