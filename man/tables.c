@@ -226,6 +226,8 @@ kind_title(enum et_kind kind, char buf[32])
     size_t n = 0;
     for (const char *c = et_kind_word(kind); *c && n < 30; c++)
         buf[n++] = (char)toupper((unsigned char)*c);
+    if (n > 0 && buf[n - 1] == 'S') /* losses */
+        buf[n++] = 'E';
     buf[n++] = 'S';
     buf[n] = '\0';
     return buf;
@@ -377,7 +379,7 @@ print_events(FILE *out, const char *algorithm)
         mdoc_sentence(out, line);
 }
 
-/* What only components of its KIND have; -1: a layer or a metric. */
+/* What only components of its KIND have. */
 static void
 print_kind(FILE *out, const struct et_component *c, int kind)
 {
@@ -448,14 +450,4 @@ table_components(FILE *out)
             add(&list, c);
         print_components(out, kind_title((enum et_kind)kind, title), &list, kind);
     }
-    struct components layers = {.n = 0}, metrics = {.n = 0};
-    for (const struct et_module_class *const *m = et_module_classes; *m; m++)
-        if ((*m)->adapt)
-            add(&layers, &(*m)->info);
-    print_components(out, "LAYERS", &layers, -1);
-    int n;
-    const struct et_metric_class *const *metric = et_metric_list(&n);
-    for (int i = 0; i < n; i++)
-        add(&metrics, &metric[i]->info);
-    print_components(out, "METRICS", &metrics, -1);
 }

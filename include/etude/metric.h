@@ -20,7 +20,8 @@ extern "C" {
 
 struct et_model;
 
-/* The options of every metric. */
+/* The options of every metric. A class may have a struct of its own that begins with
+ * it. */
 struct et_metric_options {
     int64_t ignore_index;   /* positions with this index target count nothing */
     int64_t num_classes;    /* metrics that look at each class; 0 = not said */
@@ -50,8 +51,15 @@ const struct et_metric_class *const *et_metric_list(int *n);
 
 struct et_metric;
 
-/* A metric at zero. OPTIONS are copied; NULL = defaults. EINVAL when the class needs
- * num_classes or the model and it is not said, or other num_classes. */
+/* A metric of a run that the task does not have by itself. */
+struct et_metric_use {
+    const struct et_metric_class *type; /* borrowed, as all is here */
+    const void *options;                /* its struct; NULL = defaults */
+};
+
+/* A metric at zero. OPTIONS, the class's own struct, are copied, but for what they
+ * point to; NULL = defaults. EINVAL when the class needs num_classes or the model and
+ * it is not said, or other num_classes. */
 ET_NODISCARD et_status et_metric_new_sized(struct et_ctx *cx, size_t size,
                                            struct et_device *dev,
                                            const struct et_metric_class *type,

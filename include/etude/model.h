@@ -42,12 +42,27 @@ enum et_loss {
 };
 #define ET_IGNORE_INDEX (-100)
 
+/* A loss as a component of recipes: `loss:`, in the place of the model's option. */
+struct et_loss_class {
+    struct et_component info;
+    /* Appends the loss of each sample: f32 [N,...], whose mean is minimised. OUTPUTS
+     * and TARGET as et_model_loss has them. The core's losses, which et_model_loss
+     * knows, have NULL. */
+    struct et_tensor *(*each)(struct et_graph *g, const void *options,
+                              struct et_tensor *outputs, struct et_tensor *target);
+};
+
+/* The core's, in the order of enum et_loss, ending with NULL. */
+extern const struct et_loss_class *const et_loss_classes[];
+
 /* What the model must fit: the loader's batches after all transforms, the dataset's
  * classes or vocabulary. 0 = unknown. A recipe's options go before. */
 struct et_model_facts {
     int64_t channels, height, width; /* of an image; height 0: vectors of CHANNELS */
     int64_t num_classes;
-    int64_t vocab_size, seq_len; /* of token sequences */
+    int64_t vocab_size, seq_len;        /* of token sequences */
+    const struct et_registry *registry; /* whose layers a model of layers may have;
+                                           NULL: the core's */
 };
 
 /* A file of first values, and what of it and of the model may be left out. */
@@ -145,6 +160,8 @@ struct et_model {
     struct et_module *root;
     enum et_loss loss;
     int64_t num_classes; /* outputs per position; the vocabulary's size for language */
+    const struct et_loss_class *own_loss; /* instead of LOSS: see et_model_set_loss */
+    const void *own_loss_options;
 };
 
 /* All models, NULL-terminated; and one of them, NULL when unknown. */
@@ -171,6 +188,10 @@ void et_model_free(struct et_model **m);
 struct et_tensor *et_model_forward(struct et_model *m, struct et_forward *f,
                                    struct et_tensor *x);
 
+/* From now on M's loss is LOSS's with OPTIONS (its struct), both borrowed; NULL: that
+ * of the model's option. */
+void et_model_set_loss(struct et_model *m, const struct et_loss_class *loss,
+                       const void *options);
 /* The loss of OUTPUTS against TARGET: classes I32 [N] or dense f32 [N,classes], or what
  * M->loss says; language: I32 [B,T], target[b,t] the token that follows position t.
  * ET_REDUCE_NONE gives one value per sample, [N]. */
@@ -183,6 +204,18 @@ struct et_tensor *et_model_loss(struct et_model *m, struct et_graph *g,
 enum et_param_role et_model_param_role(const struct et_model *m,
                                        const struct et_leaves *leaves, int i);
 
+/* Gives the parameters of M their places in a flat space on DEV, made here, in the
+ * order of et_module_leaves, and their first values: those they have, else drawn with
+ * SEED; and buffers memory of their own. et_param_space_gradient then knows them. *OUT
+ * is the caller's, to be freed after the model or before it. EINVAL: there are no
+ * parameters. */
+ET_NODISCARD et_status et_model_bind_space(struct et_model *m, struct et_device *dev,
+                                           uint32_t seed, struct et_param_space **out);
+/* The same of a module that no model has: for rules that ask, its last layer is a
+ * hidden one. */
+ET_NODISCARD et_status et_module_bind_space(struct et_ctx *cx, struct et_module *root,
+                                            struct et_device *dev, uint32_t seed,
+                                            struct et_param_space **out);
 /* Values of one parameter or buffer by its full name, COUNT floats in row-major order.
  * ENOENT for a name that is not there, ESHAPE when COUNT differs. SEED matters only for
  * a value not yet drawn. */
@@ -204,18 +237,6 @@ ET_NODISCARD et_status et_model_load_weights(struct et_ctx *cx, struct et_model 
 /* The same from WEIGHTS->path, without the tensors whose names, in the file or in the
  * model, a pattern of `ignore` matches; and, unless `strict`, without those that do not
  * fit. What is left out keeps its first values and is listed in one warning. EFORMAT
-/* Gives the parameters of M their places in a flat space on DEV, made here, in the
- * order of et_module_leaves, and their first values: those they have, else drawn with
- * SEED; and buffers memory of their own. et_param_space_gradient then knows them. *OUT
- * is the caller's, to be freed after the model or before it. EINVAL: there are no
- * parameters. */
-ET_NODISCARD et_status et_model_bind_space(struct et_model *m, struct et_device *dev,
-                                           uint32_t seed, struct et_param_space **out);
-/* The same of a module that no model has: for rules that ask, its last layer is a
- * hidden one. */
-ET_NODISCARD et_status et_module_bind_space(struct et_ctx *cx, struct et_module *root,
-                                            struct et_device *dev, uint32_t seed,
-                                            struct et_param_space **out);
  * also when nothing is left, or a pattern matches nothing. */
 ET_NODISCARD et_status et_model_load_some_weights(
     struct et_ctx *cx, struct et_model *model, const struct et_model_weights *weights);

@@ -72,7 +72,10 @@ struct et_times {
     X(SCHEDULER, "scheduler")                                                          \
     X(ALGORITHM, "algorithm")                                                          \
     X(CALLBACK, "callback")                                                            \
-    X(LOGGER, "logger")
+    X(LOGGER, "logger")                                                                \
+    X(METRIC, "metric")                                                                \
+    X(LOSS, "loss")                                                                    \
+    X(LAYER, "layer")
 
 enum et_kind {
 #define ET_KIND_ENUM(code, word) ET_KIND_##code,
@@ -107,8 +110,8 @@ enum {
     ET_OPT_KEEP = 128,     /* PARTS: the default's stay on unless turned off by name */
     ET_OPT_OUTPUT = 256, /* TEXT: a file of the run directory, which it may not leave */
     ET_OPT_RESUME = 512, /* may differ when a run is resumed */
-    ET_OPT_LATER = 2048, /* PARTS: not part of the digest of a recipe while it is empty,
-                            because runs were saved before the key was there */
+    ET_OPT_LATER = 2048, /* PART, PARTS: not part of the digest of a recipe while it is
+                            empty, because runs were saved before the key was there */
     ET_OPT_BRIEF = 1024, /* TABLE: a value that is no mapping is that of its first row;
                             so it is written while the other rows are as their defaults,
                             which have to be spelled as they are printed */
@@ -175,9 +178,6 @@ ET_NODISCARD et_status et_options_set(struct et_ctx *cx, const struct et_option 
                                       void *options, const char *name,
                                       const char *text);
 
-/* The value of the option ROW in OPTIONS as YAML text on one line, which et_options_set
- * reads back to the same value: "0.1", "[0.9, 0.95]", "10ep", "null" when unset.
- * Caller frees with et_free. */
 /* The options of COMPONENT in one call: its defaults, then SET, which is name, text,
  * name, text, ..., NULL (SET NULL: the defaults alone). The caller frees *OUT with
  * et_options_free. A component without options has none: *OUT is NULL. EINVAL as
@@ -188,6 +188,9 @@ ET_NODISCARD et_status et_options_new(struct et_ctx *cx,
 /* Frees *OPTIONS, of COMPONENT, and sets it to NULL; NULL: nothing to do. */
 void et_options_free(const struct et_component *component, void **options);
 
+/* The value of the option ROW in OPTIONS as YAML text on one line, which et_options_set
+ * reads back to the same value: "0.1", "[0.9, 0.95]", "10ep", "null" when unset.
+ * Caller frees with et_free. */
 ET_NODISCARD et_status et_option_text(struct et_ctx *cx, const struct et_option *row,
                                       const void *options, char **out);
 /* What may be written there, for help and messages: "number > 0", "one of auto, cpu".

@@ -32,6 +32,7 @@
 #include "etude/algorithm.h"
 #include "etude/callback.h"
 #include "etude/data.h"
+#include "etude/metric.h"
 #include "etude/model.h"
 #include "etude/optim.h"
 #include "etude/recipe.h"
@@ -58,6 +59,9 @@ struct et_plugin {
     const struct et_algorithm_class *const *algorithms;
     const struct et_callback_class *const *callbacks;
     const struct et_callback_class *const *loggers;
+    const struct et_metric_class *const *metrics;
+    const struct et_loss_class *const *losses;
+    const struct et_module_class *const *layers; /* modules that `layers:` may have */
 };
 
 /* Both objects must be there. In C++, write 'extern "C"' before this one, and fill in

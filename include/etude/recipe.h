@@ -130,6 +130,8 @@ struct et_recipe {
     int64_t grad_accum;      /* ET_INT_UNSET = auto */
     int64_t microbatch_size; /* samples; ET_INT_UNSET = by grad_accum */
     struct et_parts algorithms, callbacks, loggers;
+    struct et_parts metrics; /* beside the task's own */
+    struct et_part loss;     /* none: as the model's option says */
     struct et_recipe_checkpoint checkpoint;
     struct et_recipe_load load;
     char *target; /* "accuracy>=.765"; NULL = none */

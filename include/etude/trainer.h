@@ -119,6 +119,9 @@ struct et_trainer_config {
     int n_passes;
     struct et_callback **callbacks; /* borrowed; loggers are put last */
     int n_callbacks;
+    const struct et_metric_use *metrics; /* beside those of the task, for batches that
+                                            are trained on and evaluations; borrowed */
+    int n_metrics;
     struct et_sink *sink; /* NULL: records go nowhere */
     /* Unset or zeroed: */
     struct et_time max_duration;     /* fit needs a duration */

@@ -47,9 +47,17 @@ cli_candidate(const struct cli_typed *t, const char *text, const char *what)
 /* ---- what words in capitals stand for ---- */
 
 void
+cli_complete_config(const struct cli_typed *t)
+{
+    if (!t->c->config)
+        (void)cli_config_load(t->c); /* wrong: no plugin is known */
+}
+
+void
 cli_complete_components(const struct cli_typed *t, enum et_kind kind)
 {
-    const struct et_registry *all = et_registry_core();
+    cli_complete_config(t);
+    const struct et_registry *all = cli_all_components(t->c);
     const struct et_component *c;
     for (int i = 0; (c = all->get(all, kind, i)); i++)
         cli_candidate(t, c->name, c->summary);

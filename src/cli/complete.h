@@ -28,7 +28,9 @@ struct cli_typed {
 
 /* Prints TEXT, with what it is, if it goes on as the word does. */
 void cli_candidate(const struct cli_typed *t, const char *text, const char *what);
-/* The components of KIND. */
+/* Reads the user's configuration, which allows plugins, unless it has been. */
+void cli_complete_config(const struct cli_typed *t);
+/* The components of KIND, those of allowed plugins too. */
 void cli_complete_components(const struct cli_typed *t, enum et_kind kind);
 /* Keys, or after a = the values of one. BARE: without the = behind. */
 void cli_complete_keys(const struct cli_typed *t, bool bare);

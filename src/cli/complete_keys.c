@@ -37,12 +37,17 @@ static struct et_recipe *
 load_recipe(const struct cli_typed *t)
 {
     extern char **environ;
-    const struct et_recipe_env env = {.variables = (const char *const *)environ};
+    const struct et_recipe_env env = {
+        .variables = (const char *const *)environ,
+        .load_plugins = cli_load_plugins,
+        .data = t->c,
+    };
     struct et_diagnostics errors = {0};
     struct et_recipe *recipe = NULL;
     char path[PATH_MAX];
     if (t->n_operands == 0)
         return NULL;
+    cli_complete_config(t);
     if (!t->module_mode)
         snprintf(path, sizeof path, "%s", t->operand[0]);
     else if (!cli_recipe_find(t->operand[0], path, sizeof path))
@@ -50,6 +55,15 @@ load_recipe(const struct cli_typed *t)
     if (et_recipe_load(t->c->cx, path, NULL, 0, &env, &recipe, &errors) != ET_OK)
         et_error_clear(t->c->cx);
     return recipe;
+}
+
+/* The core's components, and those of the plugins that the recipe names. */
+static const struct et_registry *
+known_components(const struct cli_typed *t)
+{
+    struct et_recipe *recipe = t->c->registry ? NULL : load_recipe(t);
+    et_recipe_free(&recipe); /* its plugins stay */
+    return t->c->registry ? t->c->registry : et_registry_core();
 }
 
 /* The component that the part at ROW of the recipe has, or that "optimizer=adamw" or
@@ -68,6 +82,7 @@ component_of(const struct cli_typed *t, const struct et_option *row)
         found = part ? part->component : NULL;
     }
     et_recipe_free(&recipe);
+    const struct et_registry *known = known_components(t);
     size_t n = strlen(row->name);
     for (int i = 0; i < t->n_settings; i++) {
         const char *rest = t->setting[i] + n;
@@ -75,8 +90,8 @@ component_of(const struct cli_typed *t, const struct et_option *row)
             continue;
         if (strncmp(rest, ".name", 5) == 0)
             rest += 5;
-        if (*rest == '=' && et_registry_find(NULL, row->kind, rest + 1))
-            found = et_registry_find(NULL, row->kind, rest + 1);
+        if (*rest == '=' && et_registry_find(known, row->kind, rest + 1))
+            found = et_registry_find(known, row->kind, rest + 1);
     }
     return found;
 }
@@ -88,7 +103,7 @@ enter(const struct cli_typed *t, struct place *p, const char *name, size_t n)
     char component[KEY_BYTES];
     if (p->is_by_name) {
         snprintf(component, sizeof component, "%.*s", (int)n, name);
-        p->component = et_registry_find(NULL, p->row->kind, component);
+        p->component = et_registry_find(known_components(t), p->row->kind, component);
         p->table = p->component ? p->component->options : NULL;
         p->is_by_name = false;
         return p->table != NULL;
@@ -145,7 +160,7 @@ offer_rows(const struct cli_typed *t, const char *prefix, const struct et_option
 static void
 offer_any(const struct cli_typed *t, const char *prefix, enum et_kind kind, bool bare)
 {
-    const struct et_registry *all = et_registry_core();
+    const struct et_registry *all = known_components(t);
     const struct et_component *c, *before;
     for (int i = 0; (c = all->get(all, kind, i)); i++)
         for (const struct et_option *o = c->options; o && o->name; o++) {
@@ -160,7 +175,7 @@ offer_any(const struct cli_typed *t, const char *prefix, enum et_kind kind, bool
 static void
 offer_names(const struct cli_typed *t, const char *prefix, enum et_kind kind, bool bare)
 {
-    const struct et_registry *all = et_registry_core();
+    const struct et_registry *all = known_components(t);
     const struct et_component *c;
     for (int i = 0; (c = all->get(all, kind, i)); i++) {
         if (c->options && c->options->name)

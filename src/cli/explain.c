@@ -220,6 +220,10 @@ plan_json(const struct et_recipe *r)
     json_object_set_new(plan, "algorithms", parts_json(&r->algorithms));
     json_object_set_new(plan, "callbacks", parts_json(&r->callbacks));
     json_object_set_new(plan, "loggers", parts_json(&r->loggers));
+    if (r->metrics.n > 0)
+        json_object_set_new(plan, "metrics", parts_json(&r->metrics));
+    if (r->loss.component)
+        json_object_set_new(plan, "loss", json_string(r->loss.component->name));
     return plan;
 }
 

@@ -315,6 +315,179 @@ static const struct et_callback_class lines = {
     .run = lines_run,
 };
 
+/* ---- a metric: how far the largest logit is from SHIFT, on average ---- */
+
+struct height_options {
+    struct et_metric_options common;
+    double shift;
+};
+
+static struct et_tensor *
+height_update(struct et_graph *g, const struct et_metric_options *options,
+              struct et_tensor *outputs, struct et_tensor *target)
+{
+    const struct height_options *o = (const void *)options;
+    (void)target;
+    if (!outputs)
+        return NULL;
+    const int64_t one = 1;
+    struct et_tensor *top = et_amax(g, outputs, 1u << 1, false);
+    struct et_tensor *sum = et_sum(g, et_add_scalar(g, top, -o->shift), 0, false);
+    struct et_tensor *both[] = {
+        et_reshape(g, sum, 1, &one),
+        et_fill(g, ET_F32, 1, &one, (double)outputs->desc.shape[0]),
+    };
+    return et_concat(g, both, 2, 0);
+}
+
+static double
+height_compute(const double *sums, int n)
+{
+    (void)n;
+    return sums[1] > 0 ? sums[0] / sums[1] : NAN;
+}
+
+static const struct et_metric_class height = {
+    .info =
+        {
+            .name = "Height_" WORD,
+            .class_name = "TestHeight",
+            .summary = "mean of the largest logit",
+            .applies_to = "vision",
+            .options =
+                (const struct et_option[]){
+                    {
+                        .name = "shift",
+                        .type = ET_OPT_FLOAT,
+                        .offset = offsetof(struct height_options, shift),
+                        .def = "0",
+                        .help = "taken off",
+                    },
+                    {0},
+                },
+            .options_size = sizeof(struct height_options),
+        },
+    .n_sums = 2,
+    .update = height_update,
+    .compute = height_compute,
+};
+
+/* ---- a loss: cross entropy, SCALE times ---- */
+
+struct scaled_options {
+    double scale;
+};
+
+static struct et_tensor *
+scaled_each(struct et_graph *g, const void *options, struct et_tensor *outputs,
+            struct et_tensor *target)
+{
+    const struct scaled_options *o = options;
+    struct et_tensor *each =
+        et_cross_entropy(g, outputs, target, NULL, ET_IGNORE_INDEX, ET_REDUCE_NONE);
+#ifdef LOSS_OF_ALL
+    each = et_mean(g, each, 0, false);
+#endif
+    return et_mul_scalar(g, each, o->scale);
+}
+
+static const struct et_loss_class scaled = {
+    .info =
+        {
+            .name = WORD "_scaled",
+            .class_name = "TestScaled",
+            .summary = "cross entropy times a number",
+            .applies_to = "any",
+            .options =
+                (const struct et_option[]){
+                    {
+                        .name = "scale",
+                        .type = ET_OPT_FLOAT,
+                        .offset = offsetof(struct scaled_options, scale),
+                        .def = "1",
+                        .help = "the number",
+                    },
+                    {0},
+                },
+            .options_size = sizeof(struct scaled_options),
+        },
+    .each = scaled_each,
+};
+
+/* ---- a layer: each channel times a weight, POWER times ---- */
+
+struct gain_options {
+    int64_t power, channels;
+};
+
+struct gain_module {
+    struct et_module base;
+    struct et_param weight;
+    int64_t power;
+};
+
+static et_status
+gain_init(struct et_ctx *cx, struct et_module *m, const void *options)
+{
+    const struct gain_options *o = options;
+    struct gain_module *own = (struct gain_module *)m;
+    (void)cx;
+    own->power = o->power;
+    et_param_declare(&own->weight, (struct et_init){.a = 0.5},
+                     ET_SHAPE(o->channels, 1, 1));
+    return ET_OK;
+}
+
+static et_status
+gain_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
+{
+    struct gain_options *o = options;
+    (void)cx;
+    o->channels = shape[0];
+    return ET_OK;
+}
+
+static struct et_tensor *
+gain_forward(struct et_module *m, struct et_forward *f, struct et_tensor *x)
+{
+    const struct gain_module *own = (const struct gain_module *)m;
+    for (int64_t i = 0; i < own->power; i++)
+        x = et_mul(f->g, x, own->weight.tensor);
+    return x;
+}
+
+static const struct et_module_class gain = {
+    .info =
+        {
+            .name = WORD "_gain",
+            .class_name = "Gain",
+            .summary = "each channel times a weight",
+            .applies_to = "vision",
+            .options =
+                (const struct et_option[]){
+                    {
+                        .name = "power",
+                        .type = ET_OPT_INT,
+                        .offset = offsetof(struct gain_options, power),
+                        .def = "1",
+                        .min = 1,
+                        .max = 4,
+                        .help = "how often",
+                    },
+                    {0},
+                },
+            .options_size = sizeof(struct gain_options),
+        },
+    .size = sizeof(struct gain_module),
+    .params = (const struct et_slot[]){ET_SLOT(gain_module, weight), {0}},
+    .init = gain_init,
+    .adapt = gain_adapt,
+    .forward = gain_forward,
+};
+
+static const struct et_metric_class *const metrics[] = {&height, NULL};
+static const struct et_loss_class *const losses[] = {&scaled, NULL};
+static const struct et_module_class *const layers[] = {&gain, NULL};
 static const struct et_model_class *const models[] = {&line, NULL};
 static const struct et_dataset_class *const datasets[] = {&shades, NULL};
 static const struct et_transform_class *const transforms[] = {&mirror, NULL};
@@ -325,7 +498,8 @@ static const struct et_callback_class *const loggers[] = {&lines, NULL};
 
 #define LISTS                                                                          \
     .models = models, .datasets = datasets, .transforms = transforms,                  \
-    .schedulers = schedulers, .algorithms = algorithms, .loggers = loggers
+    .schedulers = schedulers, .algorithms = algorithms, .loggers = loggers,            \
+    .metrics = metrics, .losses = losses, .layers = layers
 #if defined WRONG_ABI || defined WRONG_SIZE || defined NO_LAYOUTS || defined LONGER
 /* LONGER: as a later Etude may have it, with one more list, empty or not. */
 struct longer {
@@ -368,13 +542,14 @@ const struct {
 const void *const others[] = {transforms, schedulers, algorithms, loggers};
 #elif defined NO_SYMBOL
 const void *const somebody_else[] = {models,     datasets,   transforms,
-                                     schedulers, algorithms, loggers};
+                                     schedulers, algorithms, loggers,
+                                     metrics,    losses,     layers};
 #elif defined FUNCTION_SYMBOL
 const void *
 et_plugin(int i)
 {
-    const void *const all[] = {models,     datasets,   transforms,
-                               schedulers, algorithms, loggers};
+    const void *const all[] = {models,  datasets, transforms, schedulers, algorithms,
+                               loggers, metrics,  losses,     layers};
     return all[i];
 }
 #else

@@ -127,6 +127,67 @@ says out "images     32 of 4 x 4" "and data inspect reads them"
 run explain k.yaml
 says out "before_forward       1  test_count" "explain has a plugin's algorithm in the timeline"
 
+# Metrics, a loss and layers: their values are what the core's own are.
+cat >u.yaml <<'R'
+max_duration: 2ep
+seed: 1
+plugins: [kinds, signs]
+model: {name: layers, layers: [conv2d: {out: 3, kernel: 3}, relu, flatten, linear: {out: 4}]}
+train_data: {name: test_shades, batch_size: 8}
+eval_data: {name: test_shades, batch_size: 8}
+optimizer: {name: sgd, lr: 0.1}
+R
+value() { sed -n 's/.*"'"$(echo "$2" | sed 's|/|\\/|g')"'":\([^,}]*\).*/\1/p' "$1/metrics.jsonl" | tail -n 1; }
+run train u.yaml --progress none --run_directory on/plain
+run train u.yaml --progress none --run_directory on/measured 'metrics={Height_test: {shift: 1}, Loss: }' \
+    'loss={name: test_scaled, scale: 1}'
+exits 0 "a metric and a loss of a plugin train"
+is "$(value on/measured metrics/eval/CrossEntropy)" "$(value on/plain metrics/eval/CrossEntropy)" \
+    "a loss that is the core's formula gives the core's run"
+height=$(value on/measured metrics/eval/Height_test)
+[ -n "$height" ]
+ok $? "the metric is measured on eval_data ($height)"
+[ -n "$(value on/measured metrics/train/Height_test)" ]
+ok $? "and of the batches that are trained on"
+is "$(value on/measured metrics/eval/Loss)" "$(value on/measured metrics/eval/CrossEntropy)" \
+    "a metric of the core's that the task does not have is measured, too"
+run train u.yaml --progress none --run_directory on/higher metrics.Height_test.shift=0 'eval_data.metrics=[height]'
+is "$(value on/higher metrics/eval/Height_test | cut -c 1-6)" "$(echo "$height" | awk '{ print $1 + 1 }' | cut -c 1-6)" \
+    "its option is read"
+is "$(value on/higher metrics/eval/Accuracy)" "" "an evaluator's patterns choose among all"
+run train u.yaml --progress none --run_directory on/twice 'loss={name: test_scaled, scale: 2}' optimizer.lr=0.05
+is "$(value on/twice metrics/eval/CrossEntropy)" "$(value on/plain metrics/eval/CrossEntropy)" \
+    "a loss twice as large at half the rate is the same run"
+run validate u.yaml loss=mse
+exits 65 "a loss of the core's is one, too: mse does not go with classes"
+run validate u.yaml loss=test_scald
+says err "unknown loss 'test_scald' (did you mean 'test_scaled'?)" "a name near a plugin's loss is suggested"
+run validate u.yaml 'metrics={Heigth_test: }'
+says err "unknown metric 'Heigth_test' (did you mean 'Height_test'?)" "likewise of metrics"
+run validate u.yaml loss=test_scaled model.loss=dice
+exits 65 "two losses exclude each other"
+says err "loss test_scaled excludes model.loss" "and that is said"
+run train u.yaml --progress none --run_directory on/gain \
+    'model.layers=[conv2d: {out: 3, kernel: 3}, test_gain: {power: 2}, relu, flatten, linear: {out: 4}]'
+exits 0 "a layer of a plugin trains"
+run weights ls on/gain
+says out "1.weight" "and has its parameters in the model"
+run validate u.yaml 'model.layers=[test_gian, flatten, linear: {out: 4}]'
+exits 65 "a layer that is not there"
+says err "there is no layer test_gian (did you mean 'test_gain'?)" "is told from one that is near"
+run validate u.yaml 'model.layers=[test_gain: {power: 9}, flatten, linear: {out: 4}]'
+says err "power" "its options are checked"
+for name in Height_test test_scaled test_gain; do
+    run explain $name
+    exits 0 "explain knows $name"
+done
+run explain u.yaml loss=test_scaled 'metrics={Height_test: }' --json
+says out '"loss": "test_scaled"' "explain shows a recipe's loss"
+says out '"Height_test"' "and its metrics"
+run __complete --line "etude explain Heig"
+says out "Height_test" "completion offers a plugin's metric"
+run __complete --line "etude train u.yaml loss="
+says out "test_scaled" "and its loss for the recipe that names it"
 # Two with a component of each kind and a third: each is asked behind those before it.
 build more.so t/cli/plugin.c '-DWORD="more"'
 ok $? "a second plugin with components of each kind builds"
@@ -140,6 +201,12 @@ run train m.yaml --progress none --run_directory runs/more
 exits 0 "components of the second plugin and the third train"
 run train m.yaml --progress none --run_directory runs/both --alg test_count_too
 exits 0 "beside one of the first"
+
+build fault.so t/cli/plugin.c -DLOSS_OF_ALL '-DWORD="fault"'
+allow fault fault.so
+run train u.yaml 'plugins=[kinds,fault]' loss=fault_scaled --progress none --run_directory on/fault
+exits 65 "a loss that gives one number for all samples is refused"
+says err "loss fault_scaled gives f32[], not f32 with one value or more for each of 8 samples" "and says so"
 
 # ---- a run that goes on ----
 

@@ -8,6 +8,7 @@
 #include "core/assemble/saving.h"
 #include "core/data/stand_in.h"
 #include "core/optim/group.h"
+#include "core/recipe/recipe.h"
 #include "etude/run.h"
 
 /* ---- device ---- */
@@ -271,7 +272,11 @@ make_model(struct eti_assembly *a)
     ET_TRY(check_kind(a, c));
     find_facts(a, &facts);
     const struct et_model_options *options = part->options;
+    facts.registry = eti_recipe_registry(a->recipe);
     ET_TRY(et_model_new(a->cx, c, options, &facts, &a->model));
+    if (a->recipe->loss.component)
+        et_model_set_loss(a->model, ETI_CLASS(loss, a->recipe->loss.component),
+                          a->recipe->loss.options);
     ET_TRY(check_all_classes(a));
     a->config.model = a->model;
     const struct et_model_weights *weights = &options->weights;
@@ -330,6 +335,28 @@ choose_rules(struct eti_assembly *a)
     a->config.schedulers = a->scheduler;
     ET_TRY(choose_schedules(a, &r->scheduler, a->scheduler, &a->config.n_schedulers));
     return choose_groups(a);
+}
+
+static et_status
+choose_metrics(struct eti_assembly *a)
+{
+    const struct et_parts *parts = &a->recipe->metrics;
+    int n = 0;
+    for (int i = 0; i < parts->n; i++) {
+        const struct et_part *part = &parts->v[i];
+        if (part->off || !part->component)
+            continue;
+        if (n == ETI_MAX_OWN_METRICS)
+            return ET_FAIL(a->cx, ET_EINVAL, "more than %d metrics",
+                           ETI_MAX_OWN_METRICS);
+        a->metric[n++] = (struct et_metric_use){
+            .type = ETI_CLASS(metric, part->component),
+            .options = part->options,
+        };
+    }
+    a->config.metrics = a->metric;
+    a->config.n_metrics = n;
+    return ET_OK;
 }
 
 /* ---- hooks ---- */
@@ -471,6 +498,7 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
     ET_TRY(make_model(a));
     ET_TRY(choose_rules(a));
     ET_TRY(eti_assemble_algorithms(a, recipe));
+    ET_TRY(choose_metrics(a));
     a->stage = ETI_STAGE_RUN;
     return ET_OK;
 }

@@ -15,7 +15,7 @@
 #define ETI_CLASS(kind, component)                                                     \
     ((const struct et_##kind##_class *)(const void *)(component))
 
-enum { ETI_MAX_EVAL_DATA = 16, ETI_MAX_SCHEDULERS = 16 };
+enum { ETI_MAX_EVAL_DATA = 16, ETI_MAX_SCHEDULERS = 16, ETI_MAX_OWN_METRICS = 16 };
 
 /* What was being made when something failed: whose fault it may be. */
 enum eti_stage {
@@ -60,6 +60,7 @@ struct eti_assembly {
     struct et_scheduler group_scheduler[ET_MAX_PARAM_GROUPS][ETI_MAX_SCHEDULERS];
     struct et_algorithm *algorithm[ET_MAX_ALGORITHMS];
     struct et_callback *callback[ET_MAX_ALGORITHMS];
+    struct et_metric_use metric[ETI_MAX_OWN_METRICS];
     struct et_trainer_config config; /* complete but for sink, interrupt and dry */
 };
 

@@ -137,6 +137,12 @@ eti_graph_fail(struct et_graph *g, et_status status)
     return NULL;
 }
 
+struct et_tensor *
+eti_graph_fail(struct et_graph *g, et_status status)
+{
+    return fail(g, status);
+}
+
 void *
 eti_graph_alloc(struct et_graph *g, size_t bytes)
 {

@@ -58,6 +58,8 @@ struct et_tensor *eti_graph_fail(struct et_graph *g, et_status status);
 /* Zeroed memory of G until its reset. NULL when memory is out, which then sticks to
  * G. */
 void *eti_graph_alloc(struct et_graph *g, size_t bytes);
+/* G fails with STATUS, which has been said, unless it has failed before. NULL. */
+struct et_tensor *eti_graph_fail(struct et_graph *g, et_status status);
 
 /* A node with what evaluation notes down about it. */
 struct eti_node {

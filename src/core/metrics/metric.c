@@ -33,7 +33,8 @@ const struct et_option eti_metric_table[] = {
 struct et_metric {
     struct et_ctx *cx;
     const struct et_metric_class *type;
-    struct et_metric_options options;
+    struct et_metric_options *options; /* the class's own struct */
+    bool has_defaults;                 /* which it owns */
     int n_sums;
     float *host;  /* [n_sums], so that reading allocates nothing */
     double *sums; /* likewise */
@@ -61,21 +62,26 @@ static et_status
 fill_options(struct et_metric *m, const struct et_metric_options *options)
 {
     const struct et_metric_class *type = m->type;
+    size_t size = type->info.options_size;
+    void *block;
+    ET_TRY(et_alloc(m->cx, size > sizeof *options ? size : sizeof *options, &block));
+    m->options = block;
     if (options)
-        m->options = *options;
-    else
-        ET_TRY(et_options_init(m->cx, type->info.options, &m->options));
+        memcpy(m->options, options, size > 0 ? size : sizeof *options);
+    m->has_defaults = !options;
+    if (!options)
+        ET_TRY(et_options_init(m->cx, type->info.options, m->options));
     m->n_sums = type->n_sums;
     if (type->n_sums_per_class) {
-        if (m->options.num_classes < 1)
+        if (m->options->num_classes < 1)
             return ET_FAIL(m->cx, ET_EINVAL, "%s needs num_classes", type->info.name);
-        m->n_sums = type->n_sums_per_class * (int)m->options.num_classes;
+        m->n_sums = type->n_sums_per_class * (int)m->options->num_classes;
     }
-    if (type->n_classes && m->options.num_classes != type->n_classes)
+    if (type->n_classes && m->options->num_classes != type->n_classes)
         return ET_FAIL(m->cx, ET_EINVAL, "%s is of %d classes, and there are %lld",
                        type->info.name, type->n_classes,
-                       (long long)m->options.num_classes);
-    if (type->needs_model && !m->options.model)
+                       (long long)m->options->num_classes);
+    if (type->needs_model && !m->options->model)
         return ET_FAIL(m->cx, ET_EINVAL, "%s needs a model", type->info.name);
     return ET_OK;
 }
@@ -102,8 +108,11 @@ et_metric_new_sized(struct et_ctx *cx, size_t size, struct et_device *dev,
 {
     struct et_metric_options own;
     *out = NULL;
-    ET_TRY(eti_sized(cx, "struct et_metric_options", options, size, &own, sizeof own));
-    options = options ? &own : NULL;
+    if (options && type->info.options_size == 0) { /* else the class's own struct */
+        ET_TRY(eti_sized(cx, "struct et_metric_options", options, size, &own,
+                         sizeof own));
+        options = &own;
+    }
     void *block;
     ET_TRY(et_alloc(cx, sizeof(struct et_metric), &block));
     struct et_metric *m = block;
@@ -127,6 +136,9 @@ et_metric_free(struct et_metric **metric)
         return;
     et_tensor_free(&m->sum);
     et_tensor_free(&m->carry);
+    if (m->has_defaults)
+        et_options_release(m->type->info.options, m->options);
+    et_free(m->cx, m->options);
     et_free(m->cx, m->host);
     et_free(m->cx, m->sums);
     et_free(m->cx, m);
@@ -158,7 +170,7 @@ add_up(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
         return;
     }
     bool was = et_autocast(g, true); /* sums are f32 whatever the outputs are */
-    struct et_tensor *batch = m->type->update(g, &m->options, outputs, target);
+    struct et_tensor *batch = m->type->update(g, m->options, outputs, target);
     et_autocast(g, was);
     struct et_tensor *t = begins ? batch : et_add(g, batch, m->carry);
     struct et_tensor *q =

@@ -19,25 +19,35 @@ struct layers_options {
     const struct et_value *layers;
 };
 
-/* A recipe can write it: it has a table, or nothing to set. Not: what is made from
- * other modules, and rows of layers, which would have no items. */
-static bool
-is_layer(const struct et_module_class *c)
+bool
+eti_is_layer(const struct et_module_class *c)
 {
-    return c && c != &et_sequential_class && (c->info.options || !c->info.options_size);
+    return c != &et_sequential_class && (c->info.options || !c->info.options_size);
 }
 
 static et_status
-unknown_layer(struct et_ctx *cx, const struct et_value *item, const char *name)
+unknown_layer(struct et_ctx *cx, const struct et_registry *r,
+              const struct et_value *item, const char *name)
 {
+    enum { MOST = 128 };
     char list[512] = "", seen[80];
-    size_t n = 0;
-    for (const struct et_module_class *const *c = et_module_classes; *c; c++)
-        if (is_layer(*c) && n < sizeof list)
-            n += (size_t)snprintf(list + n, sizeof list - n, " %s", (*c)->info.name);
+    const struct et_component *c;
+    const char *names[MOST];
+    size_t used = 0;
+    int n = 0;
+    for (; n < MOST && (c = r->get(r, ET_KIND_LAYER, n)) != NULL; n++) {
+        names[n] = c->name;
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, " %s", c->name);
+    }
     et_visible(seen, sizeof seen, name, strlen(name));
+    const char *near = et_nearest(name, names, n);
     et_status status =
-        ET_FAIL(cx, ET_EINVAL, "line %d: there is no layer %s", item->line, seen);
+        near
+            ? ET_FAIL(cx, ET_EINVAL,
+                      "line %d: there is no layer %s (did you mean '%s'?)", item->line,
+                      seen, near)
+            : ET_FAIL(cx, ET_EINVAL, "line %d: there is no layer %s", item->line, seen);
     et_hint(cx, "layers:%s", list);
     return status;
 }
@@ -85,7 +95,7 @@ name_options(void *field)
 
 /* One item: a name, or a mapping of one name to its options. */
 static et_status
-add_item(struct eti_stack *s, const struct et_value *item)
+add_item(struct eti_stack *s, const struct et_registry *r, const struct et_value *item)
 {
     const struct et_value *mapping = item; /* of a bare name: nothing is given */
     const char *name = item->text;
@@ -98,9 +108,10 @@ add_item(struct eti_stack *s, const struct et_value *item)
                        "line %d: a layer is a name, or one name with its options",
                        item->line);
     }
-    const struct et_module_class *type = et_module_class_find(name);
-    if (!is_layer(type))
-        return unknown_layer(s->cx, item, name);
+    const struct et_module_class *type = /* its info is first */
+        (const void *)et_registry_find(r, ET_KIND_LAYER, name);
+    if (!type)
+        return unknown_layer(s->cx, r, item, name);
     if (mapping != item && mapping->type != ET_VALUE_MAP &&
         mapping->type != ET_VALUE_NULL)
         return ET_FAIL(s->cx, ET_EINVAL, "line %d: the options of %s are a mapping",
@@ -121,7 +132,8 @@ layers_build(struct et_ctx *cx, struct et_model *m, const void *options,
         return ET_FAIL(cx, ET_EINVAL, "model.layers is a list of layers");
     ET_TRY(eti_stack_begin(cx, facts, &m->root, &s));
     for (const struct et_value *item = list->first; item; item = item->next)
-        ET_TRY(add_item(&s, item));
+        ET_TRY(
+            add_item(&s, facts->registry ? facts->registry : et_registry_core(), item));
     if (s.shape[1] > 0 || s.shape[0] != facts->num_classes)
         return ET_FAIL(
             cx, ET_EINVAL,

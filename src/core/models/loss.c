@@ -6,6 +6,7 @@
  * probabilities p: 1 - (2 sum p t + s) / (sum p + sum t + s), s = 1 (Milletari et al.
  * 2016, 1606.04797, without squares). Index targets become one-hot where a formula
  * needs them. */
+#include "core/graph/graph_impl.h"
 #include "etude/model.h"
 
 #include "core/ops/ops.h"
@@ -15,6 +16,43 @@
 const char *const et_loss_names[] = {
     "soft_cross_entropy", "binary_cross_entropy_with_logits", "dice", "mse", NULL,
 };
+
+#define LOSS(its_name, its_class, its_summary, its_source)                             \
+    &(const struct et_loss_class)                                                      \
+    {                                                                                  \
+        .info = {                                                                      \
+            .name = its_name,                                                          \
+            .class_name = its_class,                                                   \
+            .summary = its_summary,                                                    \
+            .source = its_source,                                                      \
+            .applies_to = "any",                                                       \
+        },                                                                             \
+    }
+
+const struct et_loss_class *const et_loss_classes[] = {
+    LOSS("soft_cross_entropy", "SoftCrossEntropy",
+         "cross entropy with classes or probabilities", "MosaicML Composer"),
+    LOSS("binary_cross_entropy_with_logits", "BinaryCrossEntropyWithLogits",
+         "cross entropy of each class alone, added up", "MosaicML Composer"),
+    LOSS("dice", "DiceLoss", "1 - Dice of the softmax, mean over classes",
+         "Milletari et al. 2016, arXiv 1606.04797"),
+    LOSS("mse", "MeanSquaredError", "mean of the squared differences", "PyTorch"),
+    NULL,
+};
+
+void
+et_model_set_loss(struct et_model *m, const struct et_loss_class *loss,
+                  const void *options)
+{
+    m->own_loss = NULL;
+    for (int i = 0; loss && et_loss_classes[i]; i++)
+        if (et_loss_classes[i] == loss) {
+            m->loss = (enum et_loss)i;
+            return;
+        }
+    m->own_loss = loss;
+    m->own_loss_options = options;
+}
 
 /* Mean, sum, or per-sample means of values V [N,...]. */
 static struct et_tensor *
@@ -100,10 +138,35 @@ language(struct et_graph *g, struct et_tensor *z, struct et_tensor *target,
     return et_mean(g, et_reshape(g, l, 2, (const int64_t[]){b, t}), 2, false);
 }
 
+/* A class's own. One number for all samples would be taken for one sample's. */
+static struct et_tensor *
+own(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
+    struct et_tensor *target, enum et_reduction reduction)
+{
+    const struct et_loss_class *c = m->own_loss;
+    char text[128];
+    struct et_tensor *v =
+        outputs ? c->each(g, m->own_loss_options, outputs, target) : NULL;
+    if (et_graph_status(g) != ET_OK)
+        return NULL;
+    if (v && v->desc.dtype == ET_F32 && v->desc.ndim > 0 &&
+        v->desc.shape[0] == outputs->desc.shape[0])
+        return reduce(g, v, reduction);
+    return eti_graph_fail(
+        g,
+        ET_FAIL(m->cx, ET_ESHAPE,
+                "loss %s gives %s, not f32 with one value or more for each of %lld "
+                "samples",
+                c->info.name, v ? et_desc_text(&v->desc, text, sizeof text) : "nothing",
+                outputs ? (long long)outputs->desc.shape[0] : 0));
+}
+
 static struct et_tensor *
 loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
      struct et_tensor *target, enum et_reduction reduction)
 {
+    if (m->own_loss)
+        return own(m, g, outputs, target, reduction);
     if (m->type->task == ET_TASK_LANGUAGE)
         return language(g, outputs, target, reduction);
     switch (m->loss) {

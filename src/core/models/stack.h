@@ -20,6 +20,9 @@ ET_NODISCARD et_status eti_stack_begin(struct et_ctx *cx,
  * in. NAME NULL = its index. */
 ET_NODISCARD et_status eti_stack_add(struct eti_stack *s, const char *name,
                                      const struct et_module_class *type, void *options);
+/* Can a recipe write it? It has a table, or nothing to set. Not: what is made from
+ * other modules, and rows of layers, which would have no items. */
+bool eti_is_layer(const struct et_module_class *c);
 /* Options by field, as ET_ADD: ETI_STACK(&s, "fc", linear, .out_features = 10) */
 #define ETI_STACK(s, key, layer, ...)                                                  \
     eti_stack_add((s), (key), &et_##layer##_class,                                     \

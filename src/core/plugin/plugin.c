@@ -224,6 +224,8 @@ component(const struct et_plugin *p, enum et_kind kind, int i)
         [ET_KIND_TRANSFORM] = p->transforms, [ET_KIND_OPTIMIZER] = p->optimizers,
         [ET_KIND_SCHEDULER] = p->schedulers, [ET_KIND_ALGORITHM] = p->algorithms,
         [ET_KIND_CALLBACK] = p->callbacks,   [ET_KIND_LOGGER] = p->loggers,
+        [ET_KIND_METRIC] = p->metrics,       [ET_KIND_LOSS] = p->losses,
+        [ET_KIND_LAYER] = p->layers,
     };
     return item(lists[kind], i);
 }
@@ -264,19 +266,33 @@ find(const struct et_registry *self, enum et_kind kind, const char *name)
     return et_registry_find(NULL, kind, name);
 }
 
+/* Metrics are called as their values are: Accuracy. */
+static bool
+is_name(const char *name, bool capitals)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_"
+                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    for (const char *c = name; *c; c++) {
+        const char *at = strchr(letters, *c);
+        if (!at || (!capitals && *c >= 'A' && *c <= 'Z'))
+            return false;
+    }
+    return *name != '\0';
+}
+
 /* Names that recipes can write, that nobody has yet. */
 static bool
 check_components(const struct opening *o, const struct et_plugins *all,
                  const struct et_plugin *p)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
     for (int kind = 0; kind < ET_KIND_COUNT; kind++) {
         const struct et_component *c;
         for (int i = 0; (c = component(p, (enum et_kind)kind, i)) != NULL; i++) {
             const char *word = et_kind_word((enum et_kind)kind), *why = NULL;
             const char *name = c->name ? c->name : "";
-            if (!*name || name[strspn(name, letters)])
-                why = "is no name: a-z, 0-9 and _";
+            if (!is_name(name, kind == ET_KIND_METRIC))
+                why = kind == ET_KIND_METRIC ? "is no name: letters, 0-9 and _"
+                                             : "is no name: a-z, 0-9 and _";
             else if (et_registry_find(&all->registry, (enum et_kind)kind, name))
                 why = "is a name that is taken";
             for (int k = 0; k < i && !why; k++)

@@ -82,6 +82,19 @@ check_labels(const struct eti_recipe *r, struct et_diagnostics *errors)
     }
 }
 
+/* One of the two would be left out. */
+static void
+check_loss(const struct eti_recipe *r, struct et_diagnostics *errors)
+{
+    const struct et_value *model = eti_value_get(r->root, "model");
+    if (!r->recipe.loss.component || !model || model->type != ET_VALUE_MAP ||
+        !eti_value_get(model, "loss"))
+        return;
+    struct et_place at = place_of(r->root, "loss");
+    et_diagnostics_add(errors, ET_E_CONFLICT, &at, "loss", "leave one of the two out",
+                       "loss %s excludes model.loss", r->recipe.loss.component->name);
+}
+
 /* It becomes part of paths. */
 static void
 check_name(const struct eti_recipe *r, struct et_diagnostics *errors)
@@ -138,6 +151,7 @@ eti_recipe_check(struct eti_recipe *r, struct et_diagnostics *errors)
     check_labels(r, errors);
     check_name(r, errors);
     check_target(r, errors);
+    check_loss(r, errors);
     return choose_rate(r);
 }
 

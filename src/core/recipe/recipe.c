@@ -172,6 +172,10 @@ const struct et_option et_recipe_table[] = {
         .flags = ET_OPT_BY_NAME | ET_OPT_KEEP | ET_OPT_RESUME),
     ROW(loggers, PARTS, "where records go", .kind = ET_KIND_LOGGER, .def = "[jsonl]",
         .flags = ET_OPT_BY_NAME | ET_OPT_KEEP | ET_OPT_RESUME),
+    ROW(metrics, PARTS, "what is measured beside the task's own metrics",
+        .kind = ET_KIND_METRIC, .flags = ET_OPT_BY_NAME | ET_OPT_RESUME),
+    ROW(loss, PART, "what training minimises, instead of the model's loss",
+        .kind = ET_KIND_LOSS, .flags = ET_OPT_LATER),
     ROW(record_interval, TIME,
         "one record of training for so long; auto = each batch up to 50 a second, else "
         "1 s",
@@ -282,6 +286,13 @@ et_recipe_free(struct et_recipe **recipe)
     et_free(r->cx, r);
 }
 
+const struct et_registry *
+eti_recipe_registry(const struct et_recipe *recipe)
+{
+    const struct et_registry *own = ((const struct eti_recipe *)recipe)->registry;
+    return own ? own : et_registry_core();
+}
+
 const char *
 et_recipe_bytes(const struct et_recipe *recipe, size_t *size)
 {
@@ -339,6 +350,7 @@ build(struct eti_loader *l, struct eti_recipe *r, const char *text, size_t size,
     ET_TRY(load_plugins(l, r->root, &fill));
     if (l->errors->total > before) /* what they would have made known is no fault */
         return ET_OK;
+    r->registry = fill.registry;
     r->is_filled = true;
     ET_TRY(eti_options_from_value(&fill, et_recipe_table, &r->recipe, r->root, ""));
     return eti_recipe_check(r, l->errors);

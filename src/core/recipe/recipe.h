@@ -16,7 +16,11 @@ struct eti_recipe {
     size_t size;
     bool is_sketch; /* it is being written: what is chosen for it is not announced */
     bool is_filled; /* as far as it is right: see eti_recipe_sketch */
+    const struct et_registry *registry; /* that its components are of */
 };
+
+/* Whose components RECIPE has: the core's, and those of the plugins it names. */
+const struct et_registry *eti_recipe_registry(const struct et_recipe *recipe);
 
 /* Like et_recipe_parse, for a recipe that is being written: it has the folder of PATH
  * (NULL: none), and *OUT is there also when ERRORS has some, what is wrong being as if

@@ -2,10 +2,12 @@
 /* registry.c: what this build was made with, for each kind a recipe can name. */
 #include "config.h"
 
+#include "core/models/stack.h"
 #include "core/optim/group.h"
 #include "etude/algorithm.h"
 #include "etude/callback.h"
 #include "etude/data.h"
+#include "etude/metric.h"
 #include "etude/model.h"
 #include "etude/optim.h"
 #include "etude/recipe.h"
@@ -36,12 +38,24 @@ group_at(int i)
     return i == 0 ? &et_param_group_info : NULL;
 }
 
+/* The modules that a recipe can write. */
+static const struct et_component *
+layer_at(int i)
+{
+    for (const struct et_module_class *const *c = et_module_classes; *c; c++)
+        if (eti_is_layer(*c) && i-- == 0)
+            return &(*c)->info;
+    return NULL;
+}
+
 FROM_ARRAY(model, et_model_classes)
 FROM_ARRAY(dataset, et_dataset_classes)
 FROM_ARRAY(transform, et_transform_classes)
 FROM_ARRAY(algorithm, et_algorithm_classes)
 FROM_ARRAY(callback, et_callback_classes)
 FROM_ARRAY(logger, et_logger_classes)
+FROM_ARRAY(loss, et_loss_classes)
+FROM_LIST(metric, et_metric_class, et_metric_list)
 FROM_LIST(optimizer, et_optimizer_class, et_optimizer_list)
 FROM_LIST(scheduler, et_scheduler_class, et_scheduler_list)
 
@@ -50,7 +64,8 @@ static const struct et_component *(*const lists[ET_KIND_COUNT])(int i) = {
     [ET_KIND_TRANSFORM] = transform_at, [ET_KIND_OPTIMIZER] = optimizer_at,
     [ET_KIND_GROUP] = group_at,         [ET_KIND_SCHEDULER] = scheduler_at,
     [ET_KIND_ALGORITHM] = algorithm_at, [ET_KIND_CALLBACK] = callback_at,
-    [ET_KIND_LOGGER] = logger_at,
+    [ET_KIND_LOGGER] = logger_at,       [ET_KIND_METRIC] = metric_at,
+    [ET_KIND_LOSS] = loss_at,           [ET_KIND_LAYER] = layer_at,
 };
 
 static const struct et_component *

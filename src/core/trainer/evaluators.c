@@ -71,6 +71,21 @@ choose(struct et_trainer *t, const char *const *patterns, const char *list,
     return ET_OK;
 }
 
+/* Of the run's own metrics those that any of PATTERNS matches; NULL: all. */
+static et_status
+add_own(struct et_trainer *t, const char *const *patterns, struct eti_evaluator *e)
+{
+    for (int i = 0; i < t->config.n_metrics; i++) {
+        const struct et_metric_use *use = &t->config.metrics[i];
+        bool keep = !patterns;
+        for (int k = 0; patterns && patterns[k] && !keep; k++)
+            ET_TRY(matches(t, patterns[k], use->type->info.name, &keep));
+        if (keep)
+            ET_TRY(eti_metrics_add(&t->state, use, e->metric, &e->n_metrics));
+    }
+    return ET_OK;
+}
+
 /* Without expressions the task's usual metrics. One that matches none of them chooses
  * among those that make sense besides. */
 static et_status
@@ -80,14 +95,18 @@ select_metrics(struct et_trainer *t, struct eti_evaluator *e)
     const char *usual = et_task_metrics(task, false);
     const char *const *patterns = e->config.metrics;
     char chosen[NAMES] = "";
-    if (!patterns || !patterns[0])
-        return eti_metrics_new(&t->state, usual, e->metric, &e->n_metrics);
+    if (!patterns || !patterns[0]) {
+        ET_TRY(eti_metrics_new(&t->state, usual, e->metric, &e->n_metrics));
+        return add_own(t, NULL, e);
+    }
     ET_TRY(choose(t, patterns, usual, "", chosen));
     ET_TRY(choose(t, patterns, et_task_more_metrics(task), usual, chosen));
-    if (!chosen[0])
+    ET_TRY(eti_metrics_new(&t->state, chosen, e->metric, &e->n_metrics));
+    ET_TRY(add_own(t, patterns, e));
+    if (e->n_metrics == 0)
         return ET_FAIL(t->state.cx, ET_EINVAL, "no metric of evaluator '%s' matches",
                        e->config.label);
-    return eti_metrics_new(&t->state, chosen, e->metric, &e->n_metrics);
+    return ET_OK;
 }
 
 static void

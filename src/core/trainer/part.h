@@ -173,6 +173,10 @@ ET_NODISCARD et_status eti_run(struct et_trainer *t, enum et_event event);
  * [ETI_MAX_METRICS] has. */
 ET_NODISCARD et_status eti_metrics_new(struct et_state *s, const char *names,
                                        struct et_metric **out, int *n);
+/* The metric USE behind them, unless its class is there. */
+ET_NODISCARD et_status eti_metrics_add(struct et_state *s,
+                                       const struct et_metric_use *use,
+                                       struct et_metric **out, int *n);
 /* state.c: has the run come to its end? */
 ET_NODISCARD et_status eti_is_over(const struct et_state *s, bool *over);
 /* Has somebody written T in a struct that a program fills? */
