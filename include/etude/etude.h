@@ -17,6 +17,7 @@
  *     functional.h: algorithms as functions; control.h: what people ask of a run
  *  8. recipe.h diagnostic.h    all of it from one file, and what is wrong there
  *  9. run.h                    what a run leaves behind
+ *     predict.h                its model, for new samples
  *     session.h                what the program does with a recipe, in a program
  * 10. plugin.h                 components in a library of their own
  *     abi.h                    who was compiled with other headers than these
@@ -59,6 +60,7 @@
 #include "etude/diagnostic.h"
 #include "etude/recipe.h"
 #include "etude/run.h"
+#include "etude/predict.h"
 #include "etude/session.h"
 #include "etude/abi.h"
 #include "etude/plugin.h"

@@ -152,6 +152,10 @@ struct et_trainer_config {
     const struct et_registry *registry; /* whose algorithms may be switched on while the
                                            run goes on; borrowed; NULL: the core's */
     bool dry;                           /* plan only: et_trainer_estimate */
+    /* Called with OWNER when the trainer has been freed, for who gives it all that it
+     * borrows; not where et_trainer_new fails. (optional) */
+    void (*released)(void *owner);
+    void *owner;
 };
 
 /* Builds state and engine, fires INIT, BEFORE_LOAD, AFTER_LOAD. CONFIG is copied, what
@@ -165,6 +169,37 @@ ET_NODISCARD et_status et_trainer_new_sized(struct et_ctx *cx, size_t size,
     et_trainer_new_sized((cx), sizeof(struct et_trainer_config), __VA_ARGS__)
 /* Closes callbacks and algorithms (their close functions), frees the rest. */
 void et_trainer_free(struct et_trainer **t);
+
+/* What et_trainer_from_recipe is told beside the recipe; zeros will do. All is
+ * borrowed: the texts for the call, the rest until the trainer is freed. */
+struct et_recipe_trainer {
+    const struct et_override *overrides;
+    int n_overrides;
+    const struct et_recipe_env *env; /* NULL: nothing of the environment, no plugins */
+    const char *device;              /* "cpu", "ref"; NULL: as the recipe says */
+    int threads;                     /* of a processor; 0 = all cores */
+    /* Where loggers, callbacks and checkpoints write, and where the recipe with all its
+     * values is kept; made if missing. NULL: no loggers, no profile, no checkpoints. */
+    const char *directory;
+    bool resume; /* go on from the newest checkpoint there, if there is any */
+    struct et_sink *sink;
+    /* The caller's own, behind those of the recipe. */
+    struct et_algorithm *const *algorithms;
+    int n_algorithms;
+    struct et_callback *const *callbacks;
+    int n_callbacks;
+    volatile const int *interrupt; /* as in et_trainer_config */
+};
+/* The trainer that `etude train` makes of the recipe at PATH: device, data, model,
+ * optimizer, algorithms, callbacks, loggers and checkpoints. It owns them all: one
+ * et_trainer_free frees everything, but for ENV's plugins and the caller's own.
+ * OPTIONS NULL: zeros. What is wrong with the recipe goes to ERRORS; NULL: the context
+ * has the first. EINVAL, ENOENT and what else each of those calls fails with. There are
+ * no ranks, and no events.log. */
+ET_NODISCARD et_status et_trainer_from_recipe(struct et_ctx *cx, const char *path,
+                                              const struct et_recipe_trainer *options,
+                                              struct et_diagnostics *errors,
+                                              struct et_trainer **out);
 
 /* Trains until max_duration, or for DURATION more when it is set. EINVAL: nothing to
  * do. ENOMEM: not even one sample fits. May be called again: time goes on. */

@@ -438,7 +438,7 @@ static et_status
 make_profiler(struct eti_assembly *a, const struct et_recipe *recipe,
               const char *run_directory)
 {
-    if (recipe->profiler.off || et_comm_rank(a->config.comm) > 0)
+    if (recipe->profiler.off || !run_directory || et_comm_rank(a->config.comm) > 0)
         return ET_OK;
     if (a->config.n_callbacks == ET_MAX_ALGORITHMS)
         return too_many(a, "callbacks and loggers");
@@ -456,7 +456,8 @@ eti_assemble_callbacks(struct eti_assembly *a, struct et_recipe *recipe,
     ET_TRY(make_profiler(a, recipe, run_directory));
     ET_TRY(make_callbacks(a, &recipe->callbacks, run_directory));
     ET_TRY(set_interval(a, recipe));
-    ET_TRY(make_callbacks(a, &recipe->loggers, run_directory));
+    if (run_directory)
+        ET_TRY(make_callbacks(a, &recipe->loggers, run_directory));
     a->stage = ETI_STAGE_RUN;
     return ET_OK;
 }
@@ -497,8 +498,8 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
     ET_TRY(open_eval(a, options));
     ET_TRY(make_model(a));
     ET_TRY(choose_rules(a));
-    ET_TRY(eti_assemble_algorithms(a, recipe));
     ET_TRY(choose_metrics(a));
+    ET_TRY(eti_assemble_algorithms(a, recipe));
     a->stage = ETI_STAGE_RUN;
     return ET_OK;
 }

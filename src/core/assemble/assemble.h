@@ -77,7 +77,8 @@ ET_NODISCARD et_status eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
                                     struct eti_assembly *a);
 /* The device that computes on a processor: "cpu", or "ref" without oneDNN. */
 extern const char eti_assemble_cpu[];
-/* Callbacks and loggers, which write beneath RUN_DIRECTORY, borrowed: for `train`. */
+/* Callbacks and loggers, which write beneath RUN_DIRECTORY, borrowed: for `train`.
+ * NULL: callbacks alone. */
 ET_NODISCARD et_status eti_assemble_callbacks(struct eti_assembly *a,
                                               struct et_recipe *recipe,
                                               const char *run_directory);

@@ -109,8 +109,8 @@ et_metric_new_sized(struct et_ctx *cx, size_t size, struct et_device *dev,
     struct et_metric_options own;
     *out = NULL;
     if (options && type->info.options_size == 0) { /* else the class's own struct */
-        ET_TRY(eti_sized(cx, "struct et_metric_options", options, size, &own,
-                         sizeof own));
+        ET_TRY(
+            eti_sized(cx, "struct et_metric_options", options, size, &own, sizeof own));
         options = &own;
     }
     void *block;

@@ -170,6 +170,7 @@ et_trainer_new_sized(struct et_ctx *cx, size_t size,
     };
     et_status status = build(t);
     if (status != ET_OK) {
+        t->config.released = NULL; /* the caller still has what it owns */
         et_trainer_free(&t);
         return status;
     }
@@ -185,6 +186,8 @@ et_trainer_free(struct et_trainer **out)
     if (!t)
         return;
     struct et_state *s = &t->state;
+    void (*released)(void *owner) = t->config.released;
+    void *owner = t->config.owner;
     for (int i = 0; i < s->n_callbacks; i++)
         if (s->callbacks[i]->type->close)
             s->callbacks[i]->type->close(s->callbacks[i]);
@@ -202,4 +205,6 @@ et_trainer_free(struct et_trainer **out)
     et_graph_free(&s->graph);
     et_log_free(&s->log);
     et_free(s->cx, t);
+    if (released)
+        released(owner);
 }

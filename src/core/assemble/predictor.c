@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* predictor.c: see etude/predict.h. What `etude eval` builds, with data that stand in
+ * for those of the recipe, and a data set of what the caller has in memory. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/assemble/assemble.h"
+#include "core/assemble/resume.h"
+#include "etude/predict.h"
+
+enum { BATCH = 64 }; /* samples at a time, at most */
+
+/* Options of the data set in memory. */
+struct memory_options {
+    struct et_data_options common; /* first */
+    const struct et_data_facts *facts;
+    const void *samples;
+    int64_t n;
+};
+
+struct et_predictor {
+    struct et_ctx *cx;
+    struct et_recipe *recipe;
+    struct eti_origin_run from;
+    struct et_load_config load;
+    struct eti_assembly a;
+    struct et_device *borrowed; /* the caller's; NULL: the assembly has its own */
+    struct et_trainer *trainer;
+    const struct eti_data *like; /* the data whose samples are raw ones */
+    struct memory_options memory;
+    struct et_dataset *set; /* of MEMORY */
+    struct et_loader *loader;
+};
+
+/* ---- samples in memory ---- */
+
+static et_status
+memory_open(struct et_ctx *cx, struct et_dataset *self)
+{
+    const struct memory_options *o = self->options;
+    struct et_data_facts *f = &self->facts;
+    (void)cx;
+    *f = *o->facts;
+    f->n_samples = o->n;
+    if (f->kind == ET_DATA_TOKENS) { /* the last window's last target is one more */
+        f->n_tokens = o->n * o->common.seq_len + 1;
+        f->bytes = f->n_tokens * (int64_t)sizeof(int32_t);
+        return ET_OK;
+    }
+    f->stride_c = 1;
+    f->stride_x = f->C;
+    f->stride_y = (int64_t)f->C * f->W;
+    f->bytes = o->n * f->stride_y * f->H;
+    return ET_OK;
+}
+
+static et_status
+memory_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
+             const uint8_t **pixels, int32_t *label, struct et_error *why)
+{
+    const struct memory_options *o = self->options;
+    const struct et_data_facts *f = &self->facts;
+    (void)scratch;
+    (void)why;
+    *pixels = (const uint8_t *)o->samples + at * f->stride_y * f->H;
+    *label = 0;
+    return ET_OK;
+}
+
+static et_status
+memory_tokens(const struct et_dataset *self, int64_t at, int64_t n, int32_t *out,
+              struct et_error *why)
+{
+    const struct memory_options *o = self->options;
+    const int32_t *tokens = o->samples;
+    const int64_t there = o->n * o->common.seq_len;
+    (void)why;
+    for (int64_t i = 0; i < n; i++)
+        out[i] = at + i < there ? tokens[at + i] : 0;
+    return ET_OK;
+}
+
+static const struct et_dataset_class memory_images = {
+    .info = {.name = "memory", .class_name = "Memory", .summary = "images in memory"},
+    .open = memory_open,
+    .image = memory_image,
+};
+static const struct et_dataset_class memory_texts = {
+    .info = {.name = "memory", .class_name = "Memory", .summary = "tokens in memory"},
+    .open = memory_open,
+    .tokens = memory_tokens,
+};
+
+static void
+drop_samples(struct et_predictor *p)
+{
+    et_loader_free(&p->loader);
+    et_dataset_close(&p->set);
+}
+
+et_status
+et_predictor_loader(struct et_predictor *p, const void *samples, int64_t n,
+                    struct et_loader **out)
+{
+    const struct et_loader_config config = {.dev = p->a.dev};
+    const struct et_data_facts *f = &p->like->set->facts;
+    *out = NULL;
+    drop_samples(p);
+    if (n < 1)
+        return ET_FAIL(p->cx, ET_EINVAL, "%lld samples are none", (long long)n);
+    p->memory = (struct memory_options){
+        .common = *p->like->set->common, /* transforms, resolution, seq_len */
+        .facts = f,
+        .samples = samples,
+        .n = n,
+    };
+    struct et_data_options *common = &p->memory.common;
+    common->batch_size = n < BATCH ? n : BATCH;
+    common->subset_num_batches = -1;
+    common->shuffle = common->drop_last = false;
+    common->workers = 0;
+    ET_TRY(et_dataset_open(p->cx,
+                           f->kind == ET_DATA_TOKENS ? &memory_texts : &memory_images,
+                           &p->memory, &p->set));
+    ET_TRY(et_loader_new(p->cx, p->set, &config, &p->loader));
+    *out = p->loader;
+    return ET_OK;
+}
+
+/* ---- predictions ---- */
+
+struct taken {
+    struct et_ctx *cx;
+    float *out;
+    int64_t n, count, done; /* samples; numbers there is room for, and taken */
+};
+
+static et_status
+take(void *data, const struct et_state *s, const struct et_prediction *p)
+{
+    struct taken *t = data;
+    const int64_t n = et_desc_count(&p->desc), each = n / p->desc.shape[0];
+    (void)s;
+    if (each * t->n != t->count)
+        return ET_FAIL(t->cx, ET_ESHAPE,
+                       "%lld samples have %lld numbers, and there is room for %lld",
+                       (long long)t->n, (long long)(each * t->n), (long long)t->count);
+    memcpy(t->out + t->done, p->outputs, (size_t)n * sizeof *t->out);
+    t->done += n;
+    return ET_OK;
+}
+
+et_status
+et_predictor_run(struct et_predictor *p, const void *samples, int64_t n, float *out,
+                 int64_t count)
+{
+    struct taken t = {.cx = p->cx, .out = out, .n = n, .count = count};
+    struct et_loader *loader;
+    ET_TRY(et_predictor_loader(p, samples, n, &loader));
+    return et_trainer_predict(p->trainer, loader, take, &t);
+}
+
+/* ---- making ---- */
+
+static et_status
+read_recipe(struct et_predictor *p, const char *path, const struct et_recipe_env *env)
+{
+    char file[ETI_RUN_PATH + 32];
+    struct et_diagnostics errors = {0};
+    ET_TRY(eti_origin_find(p->cx, path, &p->from));
+    if (!p->from.directory[0])
+        return ET_FAIL(p->cx, ET_ENOENT,
+                       "%s lies in no run's directory, and only there is the recipe",
+                       path);
+    snprintf(file, sizeof file, "%s/recipe.resolved.yaml", p->from.directory);
+    return et_recipe_load(p->cx, file, NULL, 0, env, &p->recipe, &errors);
+}
+
+static et_status
+make(struct et_predictor *p, struct et_device *dev)
+{
+    const bool has_eval = p->recipe->eval_data.n > 0;
+    const struct eti_assemble_options options = {
+        .dev = dev,
+        .with_eval = has_eval,
+        .with_train = !has_eval,
+        .stands_in = true,
+    };
+    if (p->recipe->seed == ET_INT_UNSET)
+        p->recipe->seed = 0;
+    p->load = (struct et_load_config){
+        .directory = p->from.checkpoints,
+        .name = p->from.name[0] ? p->from.name : NULL,
+        .weights_only = true,
+    };
+    ET_TRY(eti_assemble(p->cx, p->recipe, &options, &p->a));
+    p->like = has_eval ? &p->a.eval[0] : &p->a.train;
+    p->a.config.load = &p->load;
+    p->a.config.target = NULL;
+    return et_trainer_new(p->cx, &p->a.config, &p->trainer);
+}
+
+et_status
+et_checkpoint_load_model(struct et_ctx *cx, const char *path, struct et_device *dev,
+                         const struct et_recipe_env *env, struct et_predictor **out)
+{
+    void *block;
+    *out = NULL;
+    ET_TRY(et_alloc(cx, sizeof(struct et_predictor), &block));
+    struct et_predictor *p = block;
+    p->cx = cx;
+    p->borrowed = dev;
+    et_status status = read_recipe(p, path, env);
+    if (status == ET_OK)
+        status = make(p, dev);
+    if (status != ET_OK)
+        et_predictor_free(&p);
+    *out = p;
+    return status;
+}
+
+void
+et_predictor_free(struct et_predictor **predictor)
+{
+    struct et_predictor *p = *predictor;
+    *predictor = NULL;
+    if (!p)
+        return;
+    drop_samples(p);
+    et_trainer_free(&p->trainer);
+    if (p->borrowed)
+        p->a.dev = NULL;
+    if (p->a.cx)
+        eti_assembly_release(&p->a);
+    et_recipe_free(&p->recipe);
+    et_free(p->cx, p);
+}
+
+struct et_model *
+et_predictor_model(const struct et_predictor *p)
+{
+    return p->a.model;
+}
+
+struct et_device *
+et_predictor_device(const struct et_predictor *p)
+{
+    return p->a.dev;
+}
+
+const struct et_data_facts *
+et_predictor_facts(const struct et_predictor *p)
+{
+    return &p->like->set->facts;
+}
+
+int64_t
+et_predictor_seq_len(const struct et_predictor *p)
+{
+    const struct et_dataset *set = p->like->set;
+    return set->facts.kind == ET_DATA_TOKENS ? set->common->seq_len : 0;
+}

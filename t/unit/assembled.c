@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Trainers from recipes and models from checkpoints, as C programs have them: they do
+ * what parts made by hand do, own what they make, and say what is wrong. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "etude/etude.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+enum { SIDE = 6, CLASSES = 3, IMAGES = 70, PIXELS = SIDE * SIDE };
+
+static struct et_ctx *cx;
+static char recipe[4096], folder[4096];
+
+static void
+must(et_status status)
+{
+    if (status != ET_OK)
+        bail("%s: %s", et_status_name(status), et_error_get(cx)->message);
+}
+
+/* NAME in the test's folder. */
+static const char *
+in_folder(const char *name, char buf[4200])
+{
+    snprintf(buf, 4200, "%.4000s/%s", folder, name);
+    return buf;
+}
+
+static int64_t
+live(void)
+{
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    return (int64_t)stats.live;
+}
+
+/* ---- options ---- */
+
+static void
+options(void)
+{
+    static const char *const set[] = {"lr", "0.5", "betas", "[0.5, 0.6]", NULL};
+    static const char *const wrong[] = {"lr", "0.5", "beta", "1", NULL};
+    const struct et_optimizer_class *adam = et_optimizer_find("adam");
+    int64_t before = live();
+    void *block;
+    must(et_options_new(cx, &adam->info, set, &block));
+    const struct et_optimizer_options *common = block;
+    ok(common->lr == 0.5, "options are made with what is set");
+    et_options_free(&adam->info, &block);
+    ok(!block && live() == before, "and freed with what they own");
+    ok(et_options_new(cx, &adam->info, wrong, &block) == ET_EINVAL && !block &&
+           strstr(et_error_get(cx)->message, "betas"),
+       "a name that is wrong is refused, with one that is near");
+    et_error_clear(cx);
+    is_int(live(), before, "and nothing stays");
+}
+
+/* ---- a space that a model is bound to ---- */
+
+static void
+bound(void)
+{
+    static const char *const hidden[] = {"hidden", "5", NULL};
+    const struct et_model_class *mlp = et_model_class_find("mlp");
+    const struct et_model_facts facts = {
+        .channels = 1, .height = SIDE, .width = SIDE, .num_classes = CLASSES};
+    const int64_t shape[] = {4, 1, SIDE, SIDE}, labels[] = {4};
+    struct et_device *dev;
+    struct et_param_space *space;
+    struct et_model *m;
+    struct et_graph *g;
+    void *own;
+    must(et_device_open(cx, "ref", 0, 1, &dev));
+    must(et_options_new(cx, &mlp->info, hidden, &own));
+    must(et_model_new(cx, mlp, own, &facts, &m));
+    must(et_model_bind_space(m, dev, 3, &space));
+    struct et_leaves leaves;
+    must(et_module_leaves(cx, m->root, ET_PARAM, &leaves));
+    int same = leaves.n == space->n;
+    for (int i = 0; i < leaves.n && same; i++)
+        same = strcmp(leaves.v[i].name, space->slot[i].name) == 0 &&
+               leaves.v[i].param->tensor->storage == space->values->storage;
+    ok(same, "all parameters of a model are views of one space");
+    ok(space->slot[0].role == ET_ROLE_MATRIX &&
+           space->slot[space->n - 2].role == ET_ROLE_OTHER,
+       "the last layer is told from the hidden ones");
+
+    must(et_graph_new(cx, dev, &g));
+    struct et_tensor *grads[16], *x = et_fill(g, ET_F32, 4, shape, 0.5);
+    struct et_tensor *params[16];
+    for (int i = 0; i < leaves.n; i++)
+        params[i] = leaves.v[i].param->tensor;
+    struct et_forward f = {.g = g, .training = true};
+    struct et_tensor *loss =
+        et_model_loss(m, g, et_model_forward(m, &f, x),
+                      et_fill(g, ET_I32, 1, labels, 1), ET_REDUCE_MEAN);
+    struct et_tensor *flat = et_param_space_gradient(g, space, loss);
+    must(et_grad(g, loss, params, leaves.n, grads));
+    struct et_tensor *both[] = {flat, et_param_space_pack(g, space, grads)};
+    must(et_eval(g, both, 2));
+    size_t bytes = (size_t)space->total * sizeof(float);
+    float *a = malloc(bytes), *b = malloc(bytes);
+    if (!a || !b)
+        bail("no memory");
+    must(et_tensor_read(cx, both[0], a, bytes));
+    must(et_tensor_read(cx, both[1], b, bytes));
+    ok(memcmp(a, b, bytes) == 0, "their gradient in one call is that of each");
+    et_graph_reset(g);
+    space->slot[0].frozen = true;
+    x = et_fill(g, ET_F32, 4, shape, 0.5);
+    f = (struct et_forward){.g = g, .training = true};
+    loss = et_model_loss(m, g, et_model_forward(m, &f, x),
+                         et_fill(g, ET_I32, 1, labels, 1), ET_REDUCE_MEAN);
+    flat = et_param_space_gradient(g, space, loss);
+    must(et_eval(g, &flat, 1));
+    must(et_tensor_read(cx, flat, a, bytes));
+    const struct et_param_slot *last = &space->slot[space->n - 1];
+    ok(!space->has_grad[0] && space->has_grad[1] && a[0] == 0 &&
+           a[last->offset] == b[last->offset],
+       "what is frozen has none, and the others have theirs");
+    free(a);
+    free(b);
+    et_leaves_release(&leaves);
+    et_graph_free(&g);
+    et_param_space_free(&space);
+    et_model_free(&m);
+    et_options_free(&mlp->info, &own);
+    et_device_close(&dev);
+}
+
+/* ---- a trainer of a recipe ---- */
+
+struct count {
+    int calls;
+};
+
+static et_status
+count_run(struct et_callback *self, enum et_event event, const struct et_state *s,
+          struct et_log *log)
+{
+    struct count *c = self->state;
+    (void)event;
+    (void)s;
+    (void)log;
+    c->calls++;
+    return ET_OK;
+}
+
+static const struct et_callback_class count_class = {
+    .info = {.name = "count", .class_name = "Count"},
+    .events = ET_ON(BATCH_END),
+    .run = count_run,
+};
+
+static bool
+has_file(const char *name)
+{
+    char path[4200];
+    return access(in_folder(name, path), R_OK) == 0;
+}
+
+/* The weights of T's model as one array; the caller frees it. */
+static float *
+weights(struct et_trainer *t, size_t *bytes)
+{
+    const struct et_param_space *space = et_trainer_state(t)->params;
+    *bytes = (size_t)space->total * sizeof(float);
+    float *v = malloc(*bytes);
+    if (!v)
+        bail("no memory");
+    must(et_tensor_read(cx, space->values, v, *bytes));
+    return v;
+}
+
+static void
+from_recipe(void)
+{
+    static const struct et_override shorter[] = {
+        {ET_OVERRIDE_SET, "max_duration=3ba"},
+        {ET_OVERRIDE_SET, "loggers={csv: }"},
+    };
+    char directory[4200];
+    struct count count = {0};
+    struct et_callback own = {.type = &count_class, .cx = cx, .state = &count};
+    struct et_callback *callbacks[] = {&own};
+    struct et_recipe_trainer o = {.device = "ref",
+                                  .directory = in_folder("run/a", directory),
+                                  .callbacks = callbacks,
+                                  .n_callbacks = 1};
+    struct et_trainer *t;
+    size_t bytes, same;
+    int64_t before = live();
+    must(et_trainer_from_recipe(cx, recipe, &o, NULL, &t));
+    must(et_trainer_fit(t, ET_TIME_UNSET));
+    is_int((int)et_trainer_state(t)->timestamp.batch, 6, "a recipe is trained");
+    is_int(count.calls, 6, "with a callback of the caller's own");
+    ok(et_trainer_state(t)->n_eval_metrics == 2, "and evaluated");
+    float *whole = weights(t, &bytes);
+    et_trainer_free(&t);
+    is_int(live(), before, "and owns all that it made");
+    ok(has_file("run/a/metrics.jsonl") && has_file("run/a/recipe.resolved.yaml"),
+       "loggers write, and the recipe is kept");
+
+    o.overrides = shorter;
+    o.n_overrides = 2;
+    o.directory = in_folder("run/b", directory);
+    must(et_trainer_from_recipe(cx, recipe, &o, NULL, &t));
+    must(et_trainer_fit(t, ET_TIME_UNSET));
+    is_int((int)et_trainer_state(t)->timestamp.batch, 3, "overrides are above it");
+    et_trainer_free(&t);
+    ok(has_file("run/b/metrics.csv"), "also in what is logged");
+    o.n_overrides = 0;
+    o.resume = true;
+    must(et_trainer_from_recipe(cx, recipe, &o, NULL, &t));
+    is_int((int)et_trainer_state(t)->timestamp.batch, 3,
+           "a directory with checkpoints is gone on with");
+    must(et_trainer_fit(t, ET_TIME_UNSET));
+    float *resumed = weights(t, &same);
+    ok(same == bytes && memcmp(whole, resumed, bytes) == 0,
+       "to the weights of the whole run, bit for bit");
+    et_trainer_free(&t);
+
+    o = (struct et_recipe_trainer){.device = "ref"};
+    must(et_trainer_from_recipe(cx, recipe, &o, NULL, &t));
+    must(et_trainer_fit(t, ET_TIME_UNSET));
+    free(resumed);
+    resumed = weights(t, &same);
+    ok(memcmp(whole, resumed, bytes) == 0, "without a directory it trains as well");
+    et_trainer_free(&t);
+    is_int(live(), before, "and all is given back each time");
+    free(whole);
+    free(resumed);
+}
+
+static void
+refused(void)
+{
+    static const struct et_override wrong[] = {
+        {ET_OVERRIDE_SET, "optimizer.lrr=1"},
+        {ET_OVERRIDE_SET, "modle=x"},
+    };
+    const struct et_recipe_trainer o = {.overrides = wrong, .n_overrides = 2};
+    struct et_diagnostics errors = {0};
+    struct et_trainer *t;
+    int64_t before = live();
+    char path[4200];
+    ok(et_trainer_from_recipe(cx, recipe, &o, &errors, &t) == ET_EINVAL && !t &&
+           errors.total == 2,
+       "all that is wrong with a recipe is in the list");
+    et_error_clear(cx);
+    ok(et_trainer_from_recipe(cx, recipe, &o, NULL, &t) == ET_EINVAL &&
+           strstr(et_error_get(cx)->message, "lrr"),
+       "without a list the first is in the message");
+    et_error_clear(cx);
+    ok(et_trainer_from_recipe(cx, in_folder("none.yaml", path), NULL, NULL, &t) ==
+               ET_ENOENT &&
+           strstr(et_error_get(cx)->message, "none.yaml"),
+       "a recipe that is not there is ENOENT");
+    et_error_clear(cx);
+    struct et_predictor *p;
+    ok(et_checkpoint_load_model(cx, folder, NULL, NULL, &p) == ET_ENOENT && !p,
+       "a folder that holds no run has no model");
+    et_error_clear(cx);
+    is_int(live(), before, "and nothing stays");
+}
+
+/* ---- a model of a checkpoint ---- */
+
+struct expected {
+    float v[IMAGES * CLASSES];
+    int n;
+};
+
+static et_status
+keep(void *data, const struct et_state *s, const struct et_prediction *p)
+{
+    struct expected *e = data;
+    int64_t n = et_desc_count(&p->desc);
+    (void)s;
+    memcpy(e->v + e->n, p->outputs, (size_t)n * sizeof *e->v);
+    e->n += (int)n;
+    return ET_OK;
+}
+
+/* The images of the recipe's eval_data as a file would have them, [N,H,W,C]. */
+static void
+read_raw(const struct et_dataset *set, uint8_t *out)
+{
+    const struct et_data_facts *f = &set->facts;
+    uint8_t scratch[PIXELS];
+    for (int64_t i = 0; i < f->n_samples; i++) {
+        struct et_error why;
+        const uint8_t *pixels;
+        int32_t label;
+        must(set->type->image(set, i, scratch, &pixels, &label, &why));
+        for (int64_t y = 0; y < f->H; y++)
+            for (int64_t x = 0; x < f->W; x++)
+                *out++ = pixels[y * f->stride_y + x * f->stride_x];
+    }
+}
+
+static void
+predictor(void)
+{
+    /* clang-format off */
+    static const char *const set[] = {
+        "channels", "1", "resolution", "6", "num_classes", "3", "num_samples", "70",
+        "split", "test", "shuffle", "false", "batch_size", "16", "workers", "0",
+        "transforms", "[center_crop: {size: 4}, normalize: {mean: [0.4], std: [0.3]}]",
+        NULL,
+    };
+    /* clang-format on */
+    static struct expected want;
+    static uint8_t pixels[IMAGES * PIXELS];
+    static float got[IMAGES * CLASSES];
+    const struct et_dataset_class *c = et_dataset_find("synthetic_images");
+    char directory[4200];
+    void *data_options;
+    struct et_predictor *p;
+    struct et_device *dev;
+    struct et_dataset *data;
+    struct et_trainer *t;
+    struct et_loader *loader;
+    const struct et_batch *b;
+    int64_t before = live();
+    /* What the trainer of that run makes of its own images. */
+    const struct et_recipe_trainer o = {
+        .device = "ref", .directory = in_folder("run/a", directory), .resume = true};
+    must(et_trainer_from_recipe(cx, recipe, &o, NULL, &t));
+    must(et_options_new(cx, &c->info, set, &data_options));
+    must(et_dataset_open(cx, c, data_options, &data));
+    const struct et_loader_config config = {.dev = et_trainer_state(t)->dev};
+    must(et_loader_new(cx, data, &config, &loader));
+    must(et_trainer_predict(t, loader, keep, &want));
+    read_raw(data, pixels);
+    et_loader_free(&loader);
+    et_dataset_close(&data);
+    et_options_free(&c->info, &data_options);
+    et_trainer_free(&t);
+
+    must(et_device_open(cx, "ref", 0, 1, &dev));
+    must(et_checkpoint_load_model(cx, directory, dev, NULL, &p));
+    const struct et_data_facts *f = et_predictor_facts(p);
+    ok(f->C == 1 && f->H == SIDE && f->W == SIDE && et_predictor_seq_len(p) == 0 &&
+           et_predictor_model(p)->num_classes == CLASSES &&
+           et_predictor_device(p) == dev,
+       "a predictor says what samples and answers are");
+    must(et_predictor_run(p, pixels, IMAGES, got, IMAGES * CLASSES));
+    ok(memcmp(got, want.v, sizeof got) == 0,
+       "of raw bytes it makes what the run's trainer does, transforms included");
+    ok(et_predictor_run(p, pixels, 2, got, 5) == ET_ESHAPE &&
+           strstr(et_error_get(cx)->message, "2 samples have 6 numbers"),
+       "room for another count of numbers is refused, with the right one");
+    et_error_clear(cx);
+    ok(et_predictor_run(p, pixels, 0, got, 0) == ET_EINVAL, "as are no samples");
+    et_error_clear(cx);
+    must(et_predictor_loader(p, pixels, 2, &loader));
+    must(et_loader_next(cx, loader, &b));
+    ok(b->n_samples == 2 && fabs(((const float *)b->x)[0] -
+                                 (pixels[SIDE + 1] / 255.0 - 0.4) / 0.3) < 1e-6,
+       "or raw bytes become a batch for a graph of one's own");
+    et_loader_release(loader, b);
+    et_predictor_free(&p);
+    et_device_close(&dev);
+    must(et_checkpoint_load_model(
+        cx, in_folder("run/a/checkpoints/step-000000000006", directory), NULL, NULL,
+        &p));
+    ok(et_predictor_device(p) != NULL, "without a device it opens one");
+    et_predictor_free(&p);
+    is_int(live(), before, "and nothing is left");
+}
+
+int
+main(void)
+{
+    static const char text[] =
+        "max_duration: 6ba\n"
+        "seed: 5\n"
+        "model: {name: mlp, hidden: 8}\n"
+        "train_data: {name: synthetic_images, channels: 1, resolution: 6,\n"
+        "    num_classes: 3, num_samples: 64, batch_size: 16, workers: 0,\n"
+        "    transforms: [center_crop: {size: 4}]}\n"
+        "eval_data: {name: synthetic_images, channels: 1, resolution: 6,\n"
+        "    num_classes: 3, num_samples: 70, batch_size: 16, workers: 0,\n"
+        "    transforms: [center_crop: {size: 4}, normalize: {mean: [0.4], std: "
+        "[0.3]}]}\n"
+        "optimizer: {name: sgd, lr: 0.1, momentum: 0.9}\n";
+    cx = need_ctx();
+    snprintf(folder, sizeof folder, "%s", scratch_folder());
+    snprintf(recipe, sizeof recipe, "%s",
+             write_file("r.yaml", text, sizeof text - 1, false));
+    options();
+    bound();
+    from_recipe();
+    refused();
+    predictor();
+    et_ctx_free(&cx);
+    return done();
+}
