@@ -166,19 +166,6 @@ conclude(struct cli *c, struct et_trainer *t, const char *target)
 
 /* ---- the run ---- */
 
-/* C belongs to the assembly from now on, or is freed. */
-static et_status
-add_callback(struct eti_assembly *a, struct et_callback *c)
-{
-    if (a->config.n_callbacks == ET_MAX_ALGORITHMS) {
-        et_callback_free(&c);
-        return ET_FAIL(a->cx, ET_EINVAL, "more than %d callbacks and loggers",
-                       ET_MAX_ALGORITHMS);
-    }
-    a->callback[a->config.n_callbacks++] = c;
-    return ET_OK;
-}
-
 /* What the recipe asks for, and what every run has. */
 static et_status
 add_callbacks(struct cli *c, struct eti_assembly *a, struct et_recipe *recipe)
@@ -187,13 +174,13 @@ add_callbacks(struct cli *c, struct eti_assembly *a, struct et_recipe *recipe)
     ET_TRY(eti_assemble_callbacks(a, recipe, c->directory));
     if (c->rank) {
         ET_TRY(etd_rank_watch(c->rank, c->comm, &callback));
-        ET_TRY(add_callback(a, callback));
+        ET_TRY(eti_assembly_add(a, callback));
     }
     if (!c->run)
         return ET_OK;
     a->config.sink = et_run_sink(c->run);
     ET_TRY(et_run_watch(c->cx, &callback));
-    return add_callback(a, callback);
+    return eti_assembly_add(a, callback);
 }
 
 /* It failed with the status that stands in the context. */

@@ -408,6 +408,18 @@ make_callbacks(struct eti_assembly *a, struct et_parts *parts,
     return ET_OK;
 }
 
+et_status
+eti_assembly_add(struct eti_assembly *a, struct et_callback *c)
+{
+    if (a->config.n_callbacks == ET_MAX_ALGORITHMS) {
+        et_callback_free(&c);
+        return too_many(a, "callbacks and loggers");
+    }
+    a->callback[a->config.n_callbacks++] = c;
+    a->config.callbacks = a->callback;
+    return ET_OK;
+}
+
 /* Loggers that are not told otherwise write as many records as events.log has. */
 static et_status
 set_interval(struct eti_assembly *a, struct et_recipe *recipe)

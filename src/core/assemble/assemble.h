@@ -82,6 +82,9 @@ extern const char eti_assemble_cpu[];
 ET_NODISCARD et_status eti_assemble_callbacks(struct eti_assembly *a,
                                               struct et_recipe *recipe,
                                               const char *run_directory);
+/* One more callback, which is the assembly's from now on, or freed. EINVAL: there are
+ * too many. */
+ET_NODISCARD et_status eti_assembly_add(struct eti_assembly *a, struct et_callback *c);
 /* The algorithms alone, N of them in user order: for `explain`. */
 ET_NODISCARD et_status eti_assemble_algorithms(struct eti_assembly *a,
                                                struct et_recipe *recipe);

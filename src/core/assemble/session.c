@@ -75,20 +75,6 @@ static const struct et_callback_class hook_class = {
     .run = run_hook,
 };
 
-/* C belongs to the assembly from now on, or is freed. */
-static et_status
-add_callback(struct eti_assembly *a, struct et_callback *c)
-{
-    if (a->config.n_callbacks == ET_MAX_ALGORITHMS) {
-        et_callback_free(&c);
-        return ET_FAIL(a->cx, ET_EINVAL, "more than %d callbacks and loggers",
-                       ET_MAX_ALGORITHMS);
-    }
-    a->callback[a->config.n_callbacks++] = c;
-    a->config.callbacks = a->callback;
-    return ET_OK;
-}
-
 static et_status
 add_hook(struct et_session *s)
 {
@@ -97,7 +83,7 @@ add_hook(struct et_session *s)
         return ET_OK;
     ET_TRY(et_callback_new(s->cx, &hook_class, NULL, NULL, &c));
     ((struct hook *)c->state)->session = s;
-    return add_callback(&s->a, c);
+    return eti_assembly_add(&s->a, c);
 }
 
 /* ---- the recipe ---- */
@@ -239,7 +225,7 @@ open_run(struct et_session *s)
     s->sink.write = write_record;
     s->a.config.sink = &s->sink;
     ET_TRY(et_run_watch(s->cx, &watch));
-    ET_TRY(add_callback(&s->a, watch));
+    ET_TRY(eti_assembly_add(&s->a, watch));
     return eti_saving_init(&s->saving, s->cx, s->recipe, s->digest, s->run);
 }
 
