@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -706,6 +707,102 @@ test_early(void)
     ok(log && strstr(log + n + more, "cccccccccc"), "and all that is printed later");
 }
 
+/* ---- its hub ---- */
+
+/* A program in place of etude, which writes down how it is called. It ends when its
+ * socket does, as hubs do when the run ends; or at once. */
+static void
+write_hub(const char *name, const char *ends)
+{
+    FILE *f = fopen(name, "w");
+    if (!f || fprintf(f, "#!/bin/sh\necho $$ $1 $2 >>hubs\n%s\n", ends) < 0 ||
+        fclose(f) != 0 || chmod(name, 0700) != 0)
+        bail("cannot write %s", name);
+    unlink("hubs");
+}
+
+/* How often it has been called. */
+static bool
+has_called(int times)
+{
+    int n = 0;
+    for (const char *at = text_of(".", "hubs"); (at = strchr(at, '\n')); at++)
+        n++;
+    return n >= times;
+}
+
+static bool
+is_warned(int unused)
+{
+    (void)unused;
+    return strstr(heard.text, "nobody can attach") != NULL;
+}
+
+/* The process that was called last. */
+static pid_t
+last_hub(void)
+{
+    const char *text = text_of(".", "hubs"), *line = text;
+    for (const char *at = text; (at = strchr(at, '\n')) && at[1]; at++)
+        line = at + 1;
+    return (pid_t)atoi(line);
+}
+
+static void
+begin_with_hub(const char *directory, const char *program)
+{
+    struct etd_launch l = launch_of(directory, 2);
+    l.program = program;
+    launch(&l, outlive);
+    hear_until(are_at, 1, "the beginning");
+}
+
+static void
+test_hub(void)
+{
+    char line[64];
+    write_hub("hub", "exec cat <&3 >/dev/null");
+    begin_with_hub("viewed", "./hub");
+    pass(0.1);
+    ok(!has_called(1), "a hub does not hold the first step back");
+    pass(0.2);
+    hear_until(has_called, 1, "a hub");
+    pid_t first = last_hub();
+    snprintf(line, sizeof line, "%d __hub viewed\n", (int)first);
+    is_str(text_of(".", "hubs"), line, "then it is called for the run's directory");
+    pass(5);
+    ok(!has_called(2), "and is not while it is there");
+    kill(first, SIGKILL);
+    for (int ms = 0; kill(first, 0) == 0 && ms < 30000; ms++)
+        usleep(1000);
+    settle();
+    pass(0.75);
+    ok(!has_called(2), "one that ends is not called again at once");
+    pass(0.5);
+    hear_until(has_called, 2, "another");
+    ok(!is_warned(0), "but after a second, which is not worth a word");
+    all->go = 2;
+    finish();
+    is_str(ending(), "done 0 0", "the run ends,");
+    ok(kill(last_hub(), 0) != 0, "and its hub with it");
+
+    write_hub("bad", "exit 3");
+    begin_with_hub("unseen", "./bad");
+    for (int times = 1; times <= 3; times++) {
+        pass(1.25);
+        hear_until(has_called, times, "a hub");
+        settle();
+        if (times == 2)
+            ok(!is_warned(0), "two hubs that end at once may be an accident");
+    }
+    hear_until(is_warned, 0, "a warning");
+    ok(strstr(heard.text, "the hub does not begin (exit code 3)") != NULL,
+       "the third in a row is said, with how it ended");
+    all->go = 2;
+    finish();
+    is_str(ending(), "done 0 0", "the run goes on without");
+}
+
 int
 main(void)
 {
@@ -723,6 +820,7 @@ main(void)
     test_supervisor_dies();
     test_refused();
     test_early();
+    test_hub();
     end_scripted();
     return done();
 }

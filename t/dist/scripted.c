@@ -26,6 +26,7 @@ struct heard heard;
 struct etd_front *front;
 
 static int place; /* of this rank */
+static int ranks; /* of the run */
 
 /* ---- the clock ---- */
 
@@ -220,10 +221,10 @@ is_over(int unused)
 bool
 are_at(int stage)
 {
-    for (int i = 0; i < SCRIPTED_RANKS; i++)
-        if (all->pid[i] && all->stage[i] < stage)
+    for (int i = 0; i < ranks; i++)
+        if (all->stage[i] < stage)
             return false;
-    return all->pid[0] != 0;
+    return true;
 }
 
 bool
@@ -273,6 +274,7 @@ launch(const struct etd_launch *l, act_fn *act)
     memset(all, 0, sizeof *all);
     all->now = 1000;
     all->code = -1;
+    ranks = l->nproc;
     et_status status = etd_launch(context, l, &front, &rank, &code);
     if (front) {
         etd_front_catch(SIG_DFL);
