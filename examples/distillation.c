@@ -41,9 +41,9 @@ struct run {
 /* ---- the step ---- */
 
 /* Called where the loop wants the loss of the batch. It builds nodes and computes
- * nothing yet. The state's outputs are what the student makes of the batch; the teacher's
- * answer is a forward pass more in the same graph. No gradient goes to the teacher: the
- * trainer asks for those of the student's parameters. */
+ * nothing yet. The state's outputs are what the student makes of the batch; the
+ * teacher's answer is a forward pass more in the same graph. No gradient goes to the
+ * teacher: the trainer asks for those of the student's parameters. */
 static struct et_tensor *
 distil(void *data, struct et_state *s)
 {

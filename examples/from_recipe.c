@@ -22,9 +22,11 @@ train(struct et_ctx *cx, const char *recipe, const char *directory)
     ET_TRY(et_trainer_from_recipe(cx, recipe, &options, NULL, &t));
     et_status status = et_trainer_fit(t, ET_TIME_UNSET);
     const struct et_state *s = et_trainer_state(t);
-    printf("trained for %lld batches\n", (long long)s->timestamp.batch);
-    for (int i = 0; i < s->n_eval_metrics; i++)
-        printf("%s %.4f\n", s->eval_metrics[i].name, s->eval_metrics[i].value);
+    int n;
+    const struct et_metric_value *metric = et_state_get_eval_metrics(s, &n);
+    printf("trained for %lld batches\n", (long long)et_state_get_timestamp(s)->batch);
+    for (int i = 0; i < n; i++)
+        printf("%s %.4f\n", metric[i].name, metric[i].value);
     et_trainer_free(&t); /* and with it device, data, model, loggers */
     return status;
 }

@@ -210,8 +210,8 @@ struct et_dataset_class {
      * does a *LABEL that is not below facts.num_classes (negative: counts nothing). */
     et_status (*image)(const struct et_dataset *self, int64_t at, uint8_t *scratch,
                        const uint8_t **pixels, int32_t *label, struct et_error *why);
-    /* Writes tokens [AT, AT + N) to OUT. Called from any thread at once. One that is not
-     * below facts.vocab_size ends the run. */
+    /* Writes tokens [AT, AT + N) to OUT. Called from any thread at once. One that is
+     * not below facts.vocab_size ends the run. */
     et_status (*tokens)(const struct et_dataset *self, int64_t at, int64_t n,
                         int32_t *out, struct et_error *why);
     /* Frees what open took, also after it failed half way (optional). */

@@ -214,8 +214,8 @@ struct et_optimizer_class {
     double (*number_of)(const void *options, const struct et_param_slot *slot);
 
     /* Appends the formulas: fills new_p, new_moment of all that n_moments says, and
-     * new_state of all that there are, from the rest of U; et_optimizer_update refuses an update that leaves one out. Must
-     * build the same nodes at every step. */
+     * new_state of all that there are, from the rest of U; et_optimizer_update refuses
+     * an update that leaves one out. Must build the same nodes at every step. */
     void (*update)(struct et_graph *g, struct et_update *u);
 
     /* The rule sees each parameter with its shape: update is called for one at a time.

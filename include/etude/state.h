@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* state.h: what algorithms edit and callbacks read.
  *
- * Within a step tensors are values of the state's graph: an algorithm changes the run by
- * replacing them with expressions (et_state_set_loss(s, et_add(...))). What changes from step
- * to step enters through small leaves that the algorithm owns and rewrites with
- * et_tensor_write; it never becomes an attribute, or each step would need a plan. */
+ * Within a step tensors are values of the state's graph: an algorithm changes the run
+ * by replacing them with expressions (et_state_set_loss(s, et_add(...))). What changes
+ * from step to step enters through small leaves that the algorithm owns and rewrites
+ * with et_tensor_write; it never becomes an attribute, or each step would need a plan.
+ */
 #ifndef ETUDE_STATE_H
 #define ETUDE_STATE_H
 
@@ -126,8 +127,8 @@ struct et_tensor *et_state_get_loss(const struct et_state *s);
 struct et_tensor *et_state_get_grad(const struct et_state *s);
 /* Of the batch under way; 1 but for amp_fp16. */
 double et_state_get_loss_scale(const struct et_state *s);
-/* Of the last finished batch: the loss, a mean over its samples; what it computed, known
- * from BATCH_START on. */
+/* Of the last finished batch: the loss, a mean over its samples; what it computed,
+ * known from BATCH_START on. */
 double et_state_get_loss_value(const struct et_state *s);
 int64_t et_state_get_batch_flops(const struct et_state *s);
 

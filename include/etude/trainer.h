@@ -159,8 +159,8 @@ struct et_trainer_config {
 };
 
 /* Builds state and engine, fires INIT, BEFORE_LOAD, AFTER_LOAD. CONFIG is copied, what
- * it points to is borrowed as its comments say, until the trainer is freed. SIZE: of the
- * caller's struct, which et_trainer_new passes itself (abi.h). */
+ * it points to is borrowed as its comments say, until the trainer is freed. SIZE: of
+ * the caller's struct, which et_trainer_new passes itself (abi.h). */
 ET_NODISCARD et_status et_trainer_new_sized(struct et_ctx *cx, size_t size,
                                             const struct et_trainer_config *config,
                                             struct et_trainer **out);

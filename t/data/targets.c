@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A label that is no class, or a token that is none, ends the run where it is read, with
- * its number and that of its sample. */
+/* A label that is no class, or a token that is none, ends the run where it is read,
+ * with its number and that of its sample. */
 #include "t/data/fixture.h"
 #include "t/device.h"
 #include "t/tap.h"

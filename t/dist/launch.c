@@ -745,7 +745,7 @@ last_hub(void)
     const char *text = text_of(".", "hubs"), *line = text;
     for (const char *at = text; (at = strchr(at, '\n')) && at[1]; at++)
         line = at + 1;
-    return (pid_t)atoi(line);
+    return (pid_t)strtol(line, NULL, 10);
 }
 
 static void

@@ -64,7 +64,7 @@ save(struct et_ctx *cx, const char *directory, int64_t step)
 
 #define PLAIN                                                                          \
     "max_duration: 5ep\n"                                                              \
-    "model: {name: mlp, num_classes: 10, hidden: 8}\n"                               \
+    "model: {name: mlp, num_classes: 10, hidden: 8}\n"                                 \
     "optimizer: {name: sgd, lr: 0.1, momentum: 0.9}\n"                                 \
     "train_data: {name: synthetic_images, batch_size: 4, num_samples: 30}\n"           \
     "algorithms: {label_smoothing: {smoothing: 0.1}}\n"                                \

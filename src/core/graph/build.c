@@ -137,12 +137,6 @@ eti_graph_fail(struct et_graph *g, et_status status)
     return NULL;
 }
 
-struct et_tensor *
-eti_graph_fail(struct et_graph *g, et_status status)
-{
-    return fail(g, status);
-}
-
 void *
 eti_graph_alloc(struct et_graph *g, size_t bytes)
 {

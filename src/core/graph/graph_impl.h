@@ -52,14 +52,12 @@ void eti_release_freed(struct et_device *dev);
 void eti_forget_freed(struct et_graph *g);
 /* Was T freed, and is it kept as above? */
 bool eti_is_freed(const struct et_tensor *t);
-/* STATUS sticks to G, unless one does already. NULL. */
+/* STATUS, which has been said, sticks to G, unless one does already. NULL. */
 struct et_tensor *eti_graph_fail(struct et_graph *g, et_status status);
 
 /* Zeroed memory of G until its reset. NULL when memory is out, which then sticks to
  * G. */
 void *eti_graph_alloc(struct et_graph *g, size_t bytes);
-/* G fails with STATUS, which has been said, unless it has failed before. NULL. */
-struct et_tensor *eti_graph_fail(struct et_graph *g, et_status status);
 
 /* A node with what evaluation notes down about it. */
 struct eti_node {

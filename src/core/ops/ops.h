@@ -110,7 +110,8 @@ struct et_tensor *eti_channel_view(struct et_graph *g, struct et_tensor *v, int 
 struct et_tensor *eti_slice_box(struct et_graph *g, struct et_tensor *x,
                                 const struct et_slice_attr *box);
 
-/* STATUS sticks to G, unless one does already. NULL. (graph/build.c) */
+/* STATUS, which has been said, sticks to G, unless one does already. NULL.
+ * (graph/build.c) */
 struct et_tensor *eti_graph_fail(struct et_graph *g, et_status status);
 /* As et_apply, of an operation that is described by OP: until G's reset.
  * (graph/build.c) */

@@ -367,8 +367,9 @@ find_run(struct et_optimizer *opt, const struct et_param_slot *first, int64_t en
 }
 
 /* *NEXT becomes what the leaf will hold, which is LEAF, or ROWS where *NEXT has their
- * shape, or NULL where it stays. Where SKIP is not 0 (or no number at all) that is what it holds now: the flag
- * itself is the condition, so that it fuses with what it chooses. */
+ * shape, or NULL where it stays. Where SKIP is not 0 (or no number at all) that is what
+ * it holds now: the flag itself is the condition, so that it fuses with what it
+ * chooses. */
 static void
 commit(struct et_graph *g, struct et_tensor *skip, struct et_tensor *leaf,
        struct et_tensor *rows, struct et_tensor **next)
