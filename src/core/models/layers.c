@@ -73,22 +73,38 @@ add_configured(struct eti_stack *s, const struct et_module_class *type,
     return status;
 }
 
-/* Gives the options of each layer in the list at FIELD our names: a recipe is kept as
- * it is built. What is wrong is said when it is. */
+/* The layer that NAME is of, or that PyTorch calls so ("Conv2d"); NULL: none. */
+static const struct et_module_class *
+find_layer(const char *name)
+{
+    const struct et_module_class *found = et_module_class_find(name);
+    for (const struct et_module_class *const *c = et_module_classes; !found && *c; c++)
+        if (eti_is_layer(*c) && strcmp((*c)->info.class_name, name) == 0)
+            found = *c;
+    return found;
+}
+
+/* Gives each layer in the list at FIELD, and its options, our names: a recipe is kept
+ * as it is built. What is wrong is said when it is. (The tree is the loader's.) */
 static void
-name_options(void *field)
+name_layers(void *field)
 {
     const struct et_value *list = *(const struct et_value **)field;
-    for (const struct et_value *item = list && list->type == ET_VALUE_LIST ? list->first
-                                                                           : NULL;
+    for (struct et_value *item = list && list->type == ET_VALUE_LIST ? list->first
+                                                                     : NULL;
          item; item = item->next) {
         bool has_options = item->type == ET_VALUE_MAP && item->n == 1;
-        const struct et_module_class *type =
-            has_options ? et_module_class_find(item->first->key) : NULL;
+        const char **name = has_options                     ? &item->first->key
+                            : item->type == ET_VALUE_STRING ? &item->text
+                                                            : NULL;
+        const struct et_module_class *type = name ? find_layer(*name) : NULL;
+        if (!type)
+            continue;
+        *name = type->info.name;
         struct et_diagnostics later = {0};
         const struct eti_fill fill = {.errors = &later};
-        const struct eti_target target = {.table = type ? type->info.options : NULL};
-        if (type)
+        const struct eti_target target = {.table = type->info.options};
+        if (has_options)
             eti_rename_keys(&fill, &target, 1, item->first, "");
     }
 }
@@ -161,7 +177,7 @@ const struct et_model_class et_layers_model = {
                         .offset = offsetof(struct layers_options, layers),
                         .flags = ET_OPT_REQUIRED,
                         .help = "layers in order: a name, or a name with its options",
-                        .prepare = name_options,
+                        .prepare = name_layers,
                     },
                     {0},
                 },
