@@ -10,7 +10,8 @@
 static struct et_model *
 resnet18(struct et_ctx *cx, struct et_device *dev)
 {
-    static const struct et_model_facts facts = {3, 64, 64, 10, 0, 0};
+    static const struct et_model_facts facts = {
+        .channels = 3, .height = 64, .width = 64, .num_classes = 10};
     const struct et_model_class *c = et_model_class_find("resnet18");
     struct et_model *m;
     void *options;

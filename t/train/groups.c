@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/trainer/state.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/desk.h"

@@ -169,7 +169,7 @@ has_file(const char *name)
 static float *
 weights(struct et_trainer *t, size_t *bytes)
 {
-    const struct et_param_space *space = et_trainer_state(t)->params;
+    const struct et_param_space *space = et_state_get_params(et_trainer_state(t));
     *bytes = (size_t)space->total * sizeof(float);
     float *v = malloc(*bytes);
     if (!v)
@@ -198,9 +198,12 @@ from_recipe(void)
     int64_t before = live();
     must(et_trainer_from_recipe(cx, recipe, &o, NULL, &t));
     must(et_trainer_fit(t, ET_TIME_UNSET));
-    is_int((int)et_trainer_state(t)->timestamp.batch, 6, "a recipe is trained");
+    is_int((int)et_state_get_timestamp(et_trainer_state(t))->batch, 6,
+           "a recipe is trained");
     is_int(count.calls, 6, "with a callback of the caller's own");
-    ok(et_trainer_state(t)->n_eval_metrics == 2, "and evaluated");
+    int n;
+    (void)et_state_get_eval_metrics(et_trainer_state(t), &n);
+    is_int(n, 2, "and evaluated");
     float *whole = weights(t, &bytes);
     et_trainer_free(&t);
     is_int(live(), before, "and owns all that it made");
@@ -212,13 +215,14 @@ from_recipe(void)
     o.directory = in_folder("run/b", directory);
     must(et_trainer_from_recipe(cx, recipe, &o, NULL, &t));
     must(et_trainer_fit(t, ET_TIME_UNSET));
-    is_int((int)et_trainer_state(t)->timestamp.batch, 3, "overrides are above it");
+    is_int((int)et_state_get_timestamp(et_trainer_state(t))->batch, 3,
+           "overrides are above it");
     et_trainer_free(&t);
     ok(has_file("run/b/metrics.csv"), "also in what is logged");
     o.n_overrides = 0;
     o.resume = true;
     must(et_trainer_from_recipe(cx, recipe, &o, NULL, &t));
-    is_int((int)et_trainer_state(t)->timestamp.batch, 3,
+    is_int((int)et_state_get_timestamp(et_trainer_state(t))->batch, 3,
            "a directory with checkpoints is gone on with");
     must(et_trainer_fit(t, ET_TIME_UNSET));
     float *resumed = weights(t, &same);
@@ -335,7 +339,8 @@ predictor(void)
     must(et_trainer_from_recipe(cx, recipe, &o, NULL, &t));
     must(et_options_new(cx, &c->info, set, &data_options));
     must(et_dataset_open(cx, c, data_options, &data));
-    const struct et_loader_config config = {.dev = et_trainer_state(t)->dev};
+    const struct et_loader_config config = {
+        .dev = et_state_get_device(et_trainer_state(t))};
     must(et_loader_new(cx, data, &config, &loader));
     must(et_trainer_predict(t, loader, keep, &want));
     read_raw(data, pixels);
