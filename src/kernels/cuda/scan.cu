@@ -23,7 +23,7 @@ struct cumsum_arg {
 /* Team t takes lines t, t + teams, ... below their count; member m of a warp elements
  * m, m + 32, ... below n, from the end where REVERSE. */
 template <class T, int TEAM>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 2)
 cumsum(const T *x0, T *y0, const __grid_constant__ cumsum_arg g)
 {
     int member = threadIdx.x % TEAM;
@@ -85,7 +85,7 @@ sort_keys(uint64_t *key, int64_t size)
     for (int64_t run = 2; run <= size; run *= 2)
         for (int64_t apart = run / 2; apart > 0; apart /= 2) {
             for (int64_t t = threadIdx.x; t < size / 2; t += THREADS) {
-                int64_t i = 2 * (t - t % apart) + t % apart;
+                int64_t low = t & (apart - 1), i = 2 * (t - low) + low;
                 uint64_t a = key[i], b = key[i + apart];
                 if ((a > b) == ((i & run) == 0)) {
                     key[i] = b;
@@ -99,7 +99,7 @@ sort_keys(uint64_t *key, int64_t size)
 /* Block b takes lines b, b + blocks, ... below their count. ROOM: SIZE keys for each
  * block, NULL where shared memory has them. */
 template <class T>
-static __global__ void __launch_bounds__(THREADS)
+static __global__ void __launch_bounds__(THREADS, 2)
 sort_lines(const T *x0, T *value, int32_t *place, uint64_t *room,
            const __grid_constant__ sort_arg g)
 {
