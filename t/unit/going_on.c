@@ -447,6 +447,9 @@ main(void)
         test_loss(cx, &losses[i]);
     test_nothing(cx);
     test_again(cx);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left allocated");
     et_ctx_free(&cx);
     return done();
 }

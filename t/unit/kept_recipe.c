@@ -310,6 +310,9 @@ main(void)
     test_saving(cx);
     for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
         test_curve(cx, i);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left allocated");
     et_ctx_free(&cx);
     return done();
 }

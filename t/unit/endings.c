@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ways on from a run that has ended: which are offered, in which order, and as which
+ * commands; and what it came to. The facts are JSON of this test. */
+#include "config.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/library/ending.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+/* JSON with ' for ". */
+static json_t *
+parse(const char *quoted)
+{
+    char text[4096];
+    json_error_t error;
+    snprintf(text, sizeof text, "%s", quoted);
+    for (char *p = text; *p; p++)
+        *p = *p == '\'' ? '"' : *p;
+    json_t *json = json_loads(text, 0, &error);
+    if (!json)
+        bail("%s: %s", error.text, text);
+    return json;
+}
+
+/* "KEY: WORD WORD; KEY: ..." */
+static const char *
+text_of(const json_t *ways)
+{
+    static char text[4096];
+    size_t i, k, n = 0;
+    json_t *way, *word;
+    text[0] = '\0';
+    json_array_foreach(ways, i, way)
+    {
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s:", i ? "; " : "",
+                              json_string_value(json_object_get(way, "key")));
+        json_array_foreach(json_object_get(way, "command"), k, word) n +=
+            (size_t)snprintf(text + n, sizeof text - n, " %s", json_string_value(word));
+    }
+    return text;
+}
+
+#define CLIP "--alg gradient_clipping(clipping_type=norm,clipping_threshold=1)"
+#define KEPT "{'path':'runs/a/checkpoints/step-000000000010'}"
+#define LOAD "load.path=runs/a/checkpoints/step-000000000010"
+
+static void
+test_ways(struct et_ctx *cx)
+{
+    static const struct {
+        const char *what, *facts, *kept, *written; /* the recipe's lr; NULL: none */
+        const char *ways;
+    } row[] = {
+        {"one that was stopped", "'state':'stopped'", KEPT, NULL,
+         "r: train --resume runs/a; R: rerun runs/a; l: logs runs/a"},
+        {"one that has saved nothing", "'state':'crashed'", "null", NULL,
+         "R: rerun runs/a; l: logs runs/a"},
+        {"one that has finished",
+         "'state':'finished','config':{'max_duration':'5ep','seed':3}", KEPT, NULL,
+         "r: train --resume runs/a max_duration=10ep; R: rerun runs/a seed=4; l: logs "
+         "runs/a"},
+        {"one that has finished and saved nothing",
+         "'state':'finished','config':{'max_duration':'5ep','seed':2147483647}", "null",
+         NULL, "R: rerun runs/a seed=0; l: logs runs/a"},
+        {"one that has come to its target",
+         "'state':'reached-target','config':{'max_duration':'100ba'}", KEPT, NULL,
+         "r: train --resume runs/a --unset target max_duration=200ba; R: rerun runs/a; "
+         "l: logs runs/a"},
+        {"one that failed, with a seed", "'state':'failed','config':{'seed':3}", KEPT,
+         NULL, "r: train --resume runs/a; R: rerun runs/a; l: logs runs/a"},
+        {"one that diverged",
+         "'state':'diverged','config':{'optimizer.name':'sgd','optimizer.lr':2}", KEPT,
+         "2",
+         "r: rerun runs/a " LOAD " optimizer.lr=0.2 " CLIP "; R: rerun runs/a; l: logs "
+         "runs/a"},
+        {"one whose rate was raised at the command line",
+         "'state':'diverged','config':{'optimizer.name':'sgd','optimizer.lr':2}", KEPT,
+         "1",
+         "r: rerun runs/a " LOAD " optimizer.lr=1 " CLIP "; R: rerun runs/a; l: logs "
+         "runs/a"},
+        {"but not by half",
+         "'state':'diverged','config':{'optimizer.name':'sgd','optimizer.lr':1.9}",
+         "null", "1",
+         "r: rerun runs/a optimizer.lr=0.19 " CLIP "; R: rerun runs/a; l: logs runs/a"},
+        {"one with a rate out of all reason",
+         "'state':'diverged','config':{'optimizer.name':'adamw','optimizer.lr':1e8}",
+         "null", NULL,
+         "r: rerun runs/a optimizer.lr=0.001 " CLIP "; R: rerun runs/a; l: logs "
+         "runs/a"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "{'directory':'runs/a',%s}", row[i].facts);
+        unlink("runs/a/recipe.yaml");
+        if (row[i].written) {
+            FILE *f = fopen("runs/a/recipe.yaml", "w");
+            if (!f ||
+                fprintf(f, "optimizer: {name: sgd, lr: %s}\n", row[i].written) < 0 ||
+                fclose(f) != 0)
+                bail("no recipe");
+        }
+        json_t *facts = parse(text), *kept = json_loads("null", JSON_DECODE_ANY, NULL);
+        if (strcmp(row[i].kept, "null") != 0) {
+            json_decref(kept);
+            kept = parse(row[i].kept);
+        }
+        json_t *ways = eti_ending_ways(cx, facts, kept);
+        is_str(text_of(ways), row[i].ways, "%s", row[i].what);
+        json_decref(ways);
+        json_decref(kept);
+        json_decref(facts);
+    }
+}
+
+/* What it came to: of a metric of its evaluations, and of no run that goes on. */
+static void
+test_end(struct et_ctx *cx)
+{
+    json_t *facts = parse(
+        "{'directory':'runs/a','name':'a','state':'finished','sp':300,"
+        "'train_seconds':10,'metrics':{'loss/train/total':{'best':0.1,'best_ba':9},"
+        "'metrics/train/Accuracy':{'best':0.99,'best_ba':8},"
+        "'metrics/eval/Accuracy':{'best':0.9,'best_ba':7,'n':2}}}");
+    json_t *end = eti_ending(cx, facts);
+    const json_t *best = json_object_get(end, "best");
+    const char *metric = json_string_value(json_object_get(best, "metric"));
+    is_str(metric ? metric : "none", "metrics/eval/Accuracy",
+           "a run is measured by its evaluations");
+    ok(json_number_value(json_object_get(best, "value")) == 0.9 &&
+           json_integer_value(json_object_get(best, "ba")) == 7,
+       "by the best of them, with the batch");
+    is_near(json_number_value(json_object_get(end, "speed")), 30, 1e-12,
+            "and has a speed");
+    ok(json_is_null(json_object_get(end, "kept")), "it has saved nothing");
+    ok(json_is_null(json_object_get(end, "earlier")), "and none was before it");
+    json_decref(end);
+    json_object_set_new(facts, "state", json_string("running"));
+    end = eti_ending(cx, facts);
+    ok(!end, "a run that goes on has no end");
+    json_decref(end);
+    json_decref(facts);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    if (chdir(scratch_folder()) != 0 || setenv("XDG_STATE_HOME", ".", 1) != 0 ||
+        mkdir("runs", 0700) != 0 || mkdir("runs/a", 0700) != 0)
+        bail("no folder");
+    test_ways(cx);
+    test_end(cx);
+    et_ctx_free(&cx);
+    return done();
+}
