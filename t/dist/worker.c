@@ -16,6 +16,7 @@
 #include <zmq.h>
 
 #include "core/base/seams.h"
+#include "dist/wire/endpoint.h"
 #include "dist/wire/errors.h"
 #include "dist/worker/target.h"
 #include "dist/worker/worker.h"
@@ -62,9 +63,54 @@ authorized(const char *who)
     return text;
 }
 
-/* Starts it; true: it listens, false: it ended with *CODE. */
+static volatile int stops; /* in the worker: SIGTERM came */
+
+static void
+note_stop(int number)
+{
+    stops = number;
+}
+
+static void
+say_ready(void *data, const char *where, const char *fingerprint)
+{
+    (void)data;
+    printf("listening at %s, key %s\n", where ? where : "a socket", fingerprint);
+    fflush(stdout);
+}
+
+/* What "etude worker serve" does, in a child of the test: its exit code. */
+static int
+serve(const char *listen, const char *program)
+{
+    struct et_ctx *cx;
+    char key[256], names[256], folder[4096];
+    const struct sigaction action = {.sa_handler = note_stop};
+    const struct etd_serve o = {
+        .listen = listen,
+        .key = key,
+        .authorized = names,
+        .program = program,
+        .folder = etd_endpoint_folder(folder, sizeof folder),
+        .stop = &stops,
+        .ready = say_ready,
+    };
+    snprintf(key, sizeof key, "%s/curve.key", config);
+    snprintf(names, sizeof names, "%s/authorized_keys", config);
+    sigaction(SIGTERM, &action, NULL);
+    if (et_ctx_new(&cx) != ET_OK)
+        return 127;
+    et_status status = etd_worker_serve(cx, &o);
+    if (status != ET_OK)
+        fprintf(stderr, "%s\n", et_error_get(cx)->message);
+    et_ctx_free(&cx);
+    return status == ET_OK ? 0 : 1;
+}
+
+/* Starts it; true: it listens, false: it ended with *CODE. IS_PROGRAM: by the command
+ * of etude, whose exit code that is. */
 static bool
-start_worker(const char *listen, int *code)
+start_worker(const char *listen, bool is_program, int *code)
 {
     char program[4096], line[512] = "", resolved[4096];
     const char *build = getenv("ET_BUILDDIR");
@@ -73,13 +119,18 @@ start_worker(const char *listen, int *code)
     snprintf(program, sizeof program, "%s/etude", build ? build : ".");
     if (!realpath(program, resolved) || pipe2(out, O_CLOEXEC) != 0)
         bail("no program %s", program);
+    fflush(NULL);
     worker = fork();
     if (worker == 0) {
         dup2(out[1], STDOUT_FILENO);
         if (!getenv("ET_SHOW"))
-            dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+            dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO);
         if (chdir(h.folder) != 0)
             _exit(127);
+        close(out[0]);
+        close(out[1]);
+        if (!is_program)
+            _exit(serve(listen, resolved));
         execl(resolved, resolved, "worker", "serve", listen ? "--listen" : NULL, listen,
               NULL);
         _exit(127);
@@ -439,7 +490,8 @@ test_once(const struct etd_channel_options *o, const struct etd_launch_there *l)
        "and so does who asks a third time: %s", a.text);
     int code;
     stop_worker();
-    ok(start_worker("tcp://127.0.0.1:0", &code), "another worker listens (%d)", code);
+    ok(start_worker("tcp://127.0.0.1:0", false, &code), "another worker listens (%d)",
+       code);
     const struct etd_channel_options there = line_to(&operator_);
     send_start(&there, l, id, false, &a);
     ok(a.kind == ETD_APPLIED && strcmp(a.text, first.text) == 0,
@@ -690,16 +742,30 @@ test_other_role(void)
     is_str(becomes(&operator_, "operator"), "operator", "until it is as it was");
 }
 
+/* What "etude __relay" does: this program is called so, too. */
+static int
+relay(void)
+{
+    struct et_ctx *cx;
+    char folder[4096];
+    if (et_ctx_new(&cx) != ET_OK)
+        return 127;
+    et_status status = etd_worker_relay(cx, "/proc/self/exe",
+                                        etd_endpoint_folder(folder, sizeof folder),
+                                        STDIN_FILENO, STDOUT_FILENO);
+    et_ctx_free(&cx);
+    return status == ET_OK ? 0 : 1;
+}
+
 /* By ssh, which here is a program that runs the rest of its words. */
 static void
 test_ssh(void)
 {
     char path[512], program[4096], text[1024], who[64];
-    const char *build = getenv("ET_BUILDDIR"), *old = getenv("PATH");
+    const char *old = getenv("PATH");
     struct etd_client *c;
-    snprintf(path, sizeof path, "%s/etude", build ? build : ".");
-    if (!realpath(path, program))
-        bail("no %s", path);
+    if (!realpath("/proc/self/exe", program))
+        bail("this program is not found");
     snprintf(path, sizeof path, "%s/ssh", config);
     FILE *f = fopen(path, "w");
     fprintf(f, "#!/bin/sh\nshift 4\ncd '%s' || exit 1\nexec '%s' \"$@\"\n", h.folder,
@@ -774,7 +840,7 @@ static void
 is_unsafe(const char *listen, int code, const char *what)
 {
     int got = 0;
-    bool started = start_worker(listen, &got);
+    bool started = start_worker(listen, true, &got);
     ok(!started, "%s: it does not start", what);
     if (started)
         stop_worker();
@@ -805,7 +871,7 @@ test_unsafe(void)
     chmod(path, 0644);
     is_unsafe(any, 77, "a secret that others can read");
     chmod(path, 0600);
-    ok(start_worker(any, &code), "all in order, and it starts");
+    ok(start_worker(any, true, &code), "all in order, and it starts");
     snprintf(taken, sizeof taken, "%s", address);
     pid_t first = worker;
     int first_out = from_worker;
@@ -817,10 +883,12 @@ test_unsafe(void)
 }
 
 int
-main(void)
+main(int argc, char **argv)
 {
     char path[256];
     int code = 0;
+    if (argc == 2 && strcmp(argv[1], ETD_RELAY_COMMAND) == 0)
+        return relay();
     house_begin(&h);
     house_tell(&h, 3000);
     snprintf(config, sizeof config, "%s/config", h.folder);
@@ -839,7 +907,7 @@ main(void)
     if (etd_keys_write(h.cx, path, &server) != ET_OK || !house_start(&h, &code))
         bail("no key, or no hub");
     test_unsafe();
-    ok(start_worker("tcp://127.0.0.1:0", &code), "a worker listens (%d)", code);
+    ok(start_worker("tcp://127.0.0.1:0", false, &code), "a worker listens (%d)", code);
     test_keys_at_tcp();
     test_viewer();
     test_hello_again();
