@@ -11,6 +11,9 @@
  * thread: all calls but et_session_stop are made on the one that opened it. It is one
  * rank.
  *
+ * A trainer of a recipe, without the run around it, is et_trainer_from_recipe's
+ * (trainer.h); a model for raw samples is predict.h's.
+ *
  * The last part is for programs in other languages: where the fields of structs are in
  * the library that they have loaded. */
 #ifndef ETUDE_SESSION_H

@@ -195,7 +195,7 @@ struct et_recipe_trainer {
  * et_trainer_free frees everything, but for ENV's plugins and the caller's own.
  * OPTIONS NULL: zeros. What is wrong with the recipe goes to ERRORS; NULL: the context
  * has the first. EINVAL, ENOENT and what else each of those calls fails with. There are
- * no ranks, and no events.log. */
+ * no ranks, and no events.log: a run as the program keeps it is session.h's. */
 ET_NODISCARD et_status et_trainer_from_recipe(struct et_ctx *cx, const char *path,
                                               const struct et_recipe_trainer *options,
                                               struct et_diagnostics *errors,
