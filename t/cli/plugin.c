@@ -539,7 +539,8 @@ const struct {
     const struct et_model_class *const *models;
     const struct et_dataset_class *const *datasets;
 } et_plugin = {ET_PLUGIN_ABI, sizeof et_plugin, models, datasets};
-const void *const others[] = {transforms, schedulers, algorithms, loggers};
+const void *const others[] = {transforms, schedulers, algorithms, loggers,
+                              metrics,    losses,     layers};
 #elif defined NO_SYMBOL
 const void *const somebody_else[] = {models,     datasets,   transforms,
                                      schedulers, algorithms, loggers,

@@ -175,7 +175,9 @@ token_files(void)
        "of a folder test has all of val.bin");
     finish(&o);
 
-    need(cx, try_open(&o, "tokens", SETTINGS("path", path, "vocab_size", "17000")));
+    need(cx, try_open(&o, "tokens",
+                      SETTINGS("path", path, "vocab_size", "17000", "batch_size", "4",
+                               "shuffle", "false")));
     is_int(o.data->type->tokens(o.data, 16990, 20, out, &why), ET_EFORMAT,
            "a token beyond the vocabulary is refused");
     ok(strstr(why.message, "train.bin: token 17000 at 17000 >= vocabulary 17000"),
@@ -192,9 +194,6 @@ token_files(void)
               "train.bin shrank from 39.1 KiB to 1000 bytes while training"),
        "and the sentence says so: %s", why.message);
     /* Through the loader the sentence has the sample's number. */
-    struct et_data_options *common = o.options;
-    common->batch_size = 4;
-    common->shuffle = false;
     struct et_loader *loader;
     const struct et_batch *b;
     need(cx, et_loader_new(cx, o.data, &(struct et_loader_config){0}, &loader));

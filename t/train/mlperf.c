@@ -24,12 +24,9 @@ make(struct et_ctx *cx, const char *const *options)
     const struct et_callback_class *c = et_callback_find("mlperf");
     struct et_callback *out;
     void *values;
-    need(cx, et_alloc(cx, c->info.options_size, &values));
-    need(cx, et_options_init(cx, c->info.options, values));
-    for (; *options; options += 2)
-        need(cx, et_options_set(cx, c->info.options, values, options[0], options[1]));
+    need(cx, et_options_new(cx, &c->info, options, &values));
     need(cx, et_callback_new(cx, c, values, scratch_folder(), &out));
-    et_free(cx, values);
+    et_options_free(&c->info, &values);
     return out;
 }
 

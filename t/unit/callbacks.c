@@ -18,13 +18,11 @@ make(struct et_ctx *cx, const char *name, const char *option, const char *value)
     void *options = NULL;
     if (!c)
         bail("there is no callback %s", name);
-    if (option) {
-        need(cx, et_alloc(cx, c->info.options_size, &options));
-        need(cx, et_options_init(cx, c->info.options, options));
-        need(cx, et_options_set(cx, c->info.options, options, option, value));
-    }
+    if (option)
+        need(cx, et_options_new(cx, &c->info,
+                                (const char *const[]){option, value, NULL}, &options));
     need(cx, et_callback_new(cx, c, options, NULL, &out));
-    et_free(cx, options);
+    et_options_free(&c->info, &options);
     return out;
 }
 

@@ -187,14 +187,11 @@ monitor(struct et_ctx *cx, const char *name, const char *option, const char *val
     const struct et_callback_class *c = et_callback_find(name);
     struct et_callback *out;
     void *options = NULL;
-    if (option) {
-        need(cx, et_alloc(cx, c->info.options_size, &options));
-        need(cx, et_options_init(cx, c->info.options, options));
-        need(cx, et_options_set(cx, c->info.options, options, option, value));
-        need(cx, et_options_set(cx, c->info.options, options, "interval", "0s"));
-    }
+    const char *const set[] = {option, value, "interval", "0s", NULL};
+    if (option)
+        need(cx, et_options_new(cx, &c->info, set, &options));
     need(cx, et_callback_new(cx, c, options, NULL, &out));
-    et_free(cx, options);
+    et_options_free(&c->info, &options);
     return out;
 }
 

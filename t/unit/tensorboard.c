@@ -240,13 +240,12 @@ open_logger(struct et_ctx *cx, struct et_state *s, int64_t flush_interval)
     const struct et_callback_class *type = et_logger_find("tensorboard");
     struct et_callback *c;
     char text[32];
+    const char *const set[] = {"flush_interval", text, NULL};
     void *options;
-    need(cx, et_alloc(cx, type->info.options_size, &options));
-    need(cx, et_options_init(cx, type->info.options, options));
     snprintf(text, sizeof text, "%" PRId64, flush_interval);
-    need(cx, et_options_set(cx, type->info.options, options, "flush_interval", text));
+    need(cx, et_options_new(cx, &type->info, set, &options));
     need(cx, et_callback_new(cx, type, options, scratch_folder(), &c));
-    et_free(cx, options);
+    et_options_free(&type->info, &options);
     need(cx, type->run(c, ET_EVENT_AFTER_LOAD, s, s->log));
     return c;
 }

@@ -73,12 +73,9 @@ make(struct et_ctx *cx, const char *name, const char *const *options)
     const struct et_callback_class *type = et_logger_find(name);
     struct et_callback *c;
     void *block;
-    need(cx, et_alloc(cx, type->info.options_size, &block));
-    need(cx, et_options_init(cx, type->info.options, block));
-    for (; options && *options; options += 2)
-        need(cx, et_options_set(cx, type->info.options, block, options[0], options[1]));
+    need(cx, et_options_new(cx, &type->info, options, &block));
     need(cx, et_callback_new(cx, type, block, scratch_folder(), &c));
-    et_free(cx, block);
+    et_options_free(&type->info, &block);
     return c;
 }
 

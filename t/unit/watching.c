@@ -32,15 +32,9 @@ make(const char *name, const char *const *options)
     void *values = NULL;
     if (!c)
         bail("there is no callback %s", name);
-    if (c->info.options_size) {
-        need(cx, et_alloc(cx, c->info.options_size, &values));
-        need(cx, et_options_init(cx, c->info.options, values));
-        for (; *options; options += 2)
-            need(cx,
-                 et_options_set(cx, c->info.options, values, options[0], options[1]));
-    }
+    need(cx, et_options_new(cx, &c->info, options, &values));
     need(cx, et_callback_new(cx, c, values, NULL, &out));
-    et_free(cx, values);
+    et_options_free(&c->info, &values);
     return out;
 }
 

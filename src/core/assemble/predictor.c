@@ -82,13 +82,33 @@ memory_tokens(const struct et_dataset *self, int64_t at, int64_t n, int32_t *out
     return ET_OK;
 }
 
+/* Their rows say what is copied when the data set is opened. */
+static const struct et_option image_table[] = {
+    ET_DATA_OPTIONS(struct memory_options),
+    ET_DATA_IMAGE_OPTIONS(struct memory_options),
+    {0},
+};
+static const struct et_option text_table[] = {
+    ET_DATA_OPTIONS(struct memory_options),
+    ET_DATA_TOKEN_OPTIONS(struct memory_options),
+    {0},
+};
+
 static const struct et_dataset_class memory_images = {
-    .info = {.name = "memory", .class_name = "Memory", .summary = "images in memory"},
+    .info = {.name = "memory",
+             .class_name = "Memory",
+             .summary = "images in memory",
+             .options = image_table,
+             .options_size = sizeof(struct memory_options)},
     .open = memory_open,
     .image = memory_image,
 };
 static const struct et_dataset_class memory_texts = {
-    .info = {.name = "memory", .class_name = "Memory", .summary = "tokens in memory"},
+    .info = {.name = "memory",
+             .class_name = "Memory",
+             .summary = "tokens in memory",
+             .options = text_table,
+             .options_size = sizeof(struct memory_options)},
     .open = memory_open,
     .tokens = memory_tokens,
 };
