@@ -58,7 +58,7 @@ struct et_algorithm_class {
     et_status (*apply)(struct et_algorithm *self, enum et_event event,
                        struct et_state *state, struct et_log *log);
     /* In a training step, when the update is formulas and nothing of it has run: may
-     * append nodes to state->graph and assign leaves of its own, computed with the
+     * append nodes to the state's graph and assign leaves of its own, computed with the
      * update. BATCH_END of that batch follows, unless the step fails or goes back. Must
      * stand being called again for the same batch. (optional) */
     et_status (*update)(struct et_algorithm *self, struct et_state *state);

@@ -24,8 +24,8 @@ struct et_callback {
                     this batch; taken back likewise */
 };
 
-/* A logger is a callback that writes state->log's current record somewhere; it runs
- * after the others, so that it sees what they logged. */
+/* A logger is a callback that writes the current record of the state's log somewhere;
+ * it runs after the others, so that it sees what they logged. */
 struct et_callback_class {
     struct et_component info;
     size_t state_size;
@@ -48,14 +48,14 @@ struct et_callback_class {
     et_status (*evaluated)(struct et_callback *self, const struct et_state *state,
                            struct et_log *log);
     /* A module's input X and output Y in a training forward pass, as values of
-     * state->graph; inner modules come before outer ones. May append nodes.
+     * the state's graph; inner modules come before outer ones. May append nodes.
      * (optional) */
     void (*module)(struct et_callback *self, const struct et_state *state,
                    struct et_module *m, struct et_tensor *x, struct et_tensor *y);
     /* In a training step, when the update is formulas (et_optimizer_pending) and
-     * nothing of it has run: may append nodes to state->graph and assign leaves of its
-     * own, which are computed with the update and may be read from BATCH_END on. Must
-     * stand being called again for the same batch. (optional) */
+     * nothing of it has run: may append nodes to the state's graph and assign leaves
+     * of its own, which are computed with the update and may be read from BATCH_END on.
+     * Must stand being called again for the same batch. (optional) */
     et_status (*update)(struct et_callback *self, const struct et_state *state);
     /* Names the state that later records or decisions depend on, to save and to load
      * (archive.h). A checkpoint without it leaves the callback as it began. (optional:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event.h: the 41 points of a run at which algorithms and callbacks are called.
  *
- *   INIT  BEFORE_LOAD  LOADING?  AFTER_LOAD          (LOADING: state->loading is known;
+ *   INIT  BEFORE_LOAD  LOADING?  AFTER_LOAD          (LOADING: et_state_get_loading;
  *                                                    also when a run goes back)
  *   fit:  FIT_START
  *         while the run is shorter than max_duration:

@@ -33,8 +33,8 @@ struct et_samples {
 };
 
 /* One forward and backward pass over the rank's batch, AFTER_TRAIN_BATCH included; then
- * state->grad is the gradient and state->loss_value will be the loss. PASS counts calls
- * within a step, from 0; running statistics move in pass 0 only. */
+ * et_state_get_grad is the gradient, et_state_get_loss_value will be the loss. PASS
+ * counts calls within a step, from 0; running statistics move in pass 0 only. */
 typedef et_status et_closure_fn(struct et_state *state, int pass);
 /* Runs closures and updates the parameters. Default: one closure, one update. */
 typedef et_status et_step_fn(struct et_state *state, void *data,
@@ -167,11 +167,11 @@ bool et_state_metric(const struct et_state *s, const char *name, double *out);
 /* The model's loss of OUTPUTS on TARGET as nodes; per sample with ET_REDUCE_NONE. */
 struct et_tensor *et_state_loss(struct et_state *s, struct et_tensor *outputs,
                                 struct et_tensor *target, enum et_reduction reduction);
-/* The sum of squares of state->grad, f32 [1], as one pass however many ask: for norms,
- * and for whether all of it is finite. From AFTER_TRAIN_BATCH on. NULL: state->graph
+/* The sum of squares of the gradient, f32 [1], as one pass however many ask: for norms,
+ * and for whether all of it is finite. From AFTER_TRAIN_BATCH on. NULL: the graph
  * has failed. */
 struct et_tensor *et_state_grad_squares(struct et_state *s);
-/* state->grad becomes FACTOR, f32 [1], times what it is, and its sum of squares is
+/* The gradient becomes FACTOR, f32 [1], times what it is, and its sum of squares is
  * known without another pass. */
 void et_state_scale_grad(struct et_state *s, struct et_tensor *factor);
 /* VALUE, one number, is a part of the microbatch's loss: its mean over the batch, by

@@ -35,8 +35,8 @@ struct et_evaluator {
     const char *const *metrics;
 };
 
-/* Outputs for state->batch, as nodes. F is ready for et_model_forward, which is what
- * the default calls with state->model; it is training or not as the loop is. */
+/* Outputs for the batch, as nodes. F is ready for et_model_forward, which is what
+ * the default calls with the model; it is training or not as the loop is. */
 typedef struct et_tensor *et_forward_step(void *data, struct et_state *s,
                                           struct et_forward *f);
 
@@ -68,7 +68,7 @@ struct et_trainer_steps {
     et_forward_step *train_forward;   /* between BEFORE_FORWARD and AFTER_FORWARD */
     et_forward_step *eval_forward;    /* EVAL_BEFORE_FORWARD and EVAL_AFTER_FORWARD */
     et_forward_step *predict_forward; /* PREDICT_BEFORE_FORWARD and _AFTER_FORWARD */
-    /* The loss of state->outputs for state->batch, one number, a mean over its samples.
+    /* The loss of the outputs for the batch, one number, a mean over its samples.
      * Between BEFORE_LOSS and AFTER_LOSS. Default: et_state_loss. */
     struct et_tensor *(*train_loss)(void *data, struct et_state *s);
     /* The gradients of LOSS with respect to the N PARAMS into GRADS; NULL where there
