@@ -14,6 +14,7 @@
 #include "t/tap.h"
 #include "t/train/recipe_run.h"
 #include "t/train/recipes.h"
+#include "core/trainer/state.h"
 
 static const struct {
     const char *name, *text;

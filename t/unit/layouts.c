@@ -74,6 +74,10 @@ main(void)
     ok(!cx, "and no pointer to one");
     ok(strstr(et_error_get(NULL)->message, "struct et_model is ") != NULL,
        "and et_error_get(NULL) says why: %s", et_error_get(NULL)->message);
+    row("et_desc")->size += 16;
+    is_int(et_ctx_new_for(&cx, theirs, N), ET_ENOTSUP, "nor does the next");
+    ok(strstr(et_error_get(NULL)->message, "struct et_desc is ") != NULL,
+       "which is told its own reason: %s", et_error_get(NULL)->message);
     is_int(et_ctx_new(&cx), ET_OK, "a context that is made after that");
     is_int(et_error_get(NULL)->status, ET_OK, "leaves no error behind");
     et_ctx_free(&cx);
