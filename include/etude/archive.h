@@ -31,9 +31,9 @@ extern "C" {
 struct et_archive;
 
 enum et_archive_mode {
-    ET_ARCHIVE_SAVE,
-    ET_ARCHIVE_CHECK, /* as LOAD, but nothing is written */
-    ET_ARCHIVE_LOAD,
+    ET_ARCHIVE_SAVE = 0,
+    ET_ARCHIVE_CHECK = 1, /* as LOAD, but nothing is written */
+    ET_ARCHIVE_LOAD = 2,
 };
 enum et_archive_mode et_archive_mode(const struct et_archive *a);
 

@@ -28,11 +28,12 @@ struct et_matmul_attr {
 /* What becomes of a product p = op(a) op(b) (+ bias) of matrices [M, K] and [K, N],
  * leading axes counted to M, in the kernel that makes it. */
 enum et_epilogue {
-    ET_EPILOGUE_GELU,      /* y = gelu_tanh(p), more = p */
-    ET_EPILOGUE_GELU_GRAD, /* y = gelu_tanh_grad(p, pre), more[N] = y summed over M */
-    ET_EPILOGUE_SUM_A,     /* y = p, more[M] = op(a) summed over K */
-    ET_EPILOGUE_SUM_B,     /* y = p, more[N] = op(b) summed over K */
-    ET_EPILOGUES
+    ET_EPILOGUE_GELU = 0, /* y = gelu_tanh(p), more = p */
+    /* y = gelu_tanh_grad(p, pre), more[N] = y summed over M */
+    ET_EPILOGUE_GELU_GRAD = 1,
+    ET_EPILOGUE_SUM_A = 2, /* y = p, more[M] = op(a) summed over K */
+    ET_EPILOGUE_SUM_B = 3, /* y = p, more[N] = op(b) summed over K */
+    ET_EPILOGUES = 4
 };
 
 /* Y and MORE, which may be left out, have the operands' dtype, as PRE has, which
@@ -103,7 +104,11 @@ struct et_dropout_attr {
     uint64_t ordinal; /* which dropout of the model: keys the mask */
 };
 
-enum et_random_kind { ET_RANDOM_UNIFORM, ET_RANDOM_NORMAL, ET_RANDOM_BERNOULLI };
+enum et_random_kind {
+    ET_RANDOM_UNIFORM = 0,
+    ET_RANDOM_NORMAL = 1,
+    ET_RANDOM_BERNOULLI = 2
+};
 
 /* random: the shape, whose axis 0 is the sample. */
 struct et_random_attr {
@@ -151,7 +156,7 @@ struct et_flip_attr {
     uint32_t pad_;
 };
 
-enum et_resize_mode { ET_RESIZE_NEAREST, ET_RESIZE_BILINEAR };
+enum et_resize_mode { ET_RESIZE_NEAREST = 0, ET_RESIZE_BILINEAR = 1 };
 
 /* Half-pixel centres for bilinear; src = floor(dst * scale) for nearest. */
 struct et_resize_attr {
@@ -172,15 +177,15 @@ struct et_image_batch_attr {
 /* Its second operand: what a row of it says. Rows and columns are the raw image's; what
  * lies before *_MIN or from *_MAX on is not seen. */
 enum et_frame_number {
-    ET_FRAME_SAMPLE,  /* which image */
-    ET_FRAME_Y,       /* its row that the frame begins with; may be negative */
-    ET_FRAME_X,       /* likewise its column */
-    ET_FRAME_Y_MIN,   /* rows [Y_MIN, Y_MAX) are seen */
-    ET_FRAME_X_MIN,   /* columns [X_MIN, X_MAX) are */
-    ET_FRAME_Y_MAX,   /* see Y_MIN */
-    ET_FRAME_X_MAX,   /* see X_MIN */
-    ET_FRAME_FLIPPED, /* not 0: left and right are exchanged, within the frame */
-    ET_FRAME_NUMBERS
+    ET_FRAME_SAMPLE = 0,  /* which image */
+    ET_FRAME_Y = 1,       /* its row that the frame begins with; may be negative */
+    ET_FRAME_X = 2,       /* likewise its column */
+    ET_FRAME_Y_MIN = 3,   /* rows [Y_MIN, Y_MAX) are seen */
+    ET_FRAME_X_MIN = 4,   /* columns [X_MIN, X_MAX) are */
+    ET_FRAME_Y_MAX = 5,   /* see Y_MIN */
+    ET_FRAME_X_MAX = 6,   /* see X_MIN */
+    ET_FRAME_FLIPPED = 7, /* not 0: left and right are exchanged, within the frame */
+    ET_FRAME_NUMBERS = 8
 };
 
 /* pack: n arrays into one flat array, each in its memory order, zeros between. */

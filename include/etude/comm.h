@@ -28,7 +28,7 @@ extern "C" {
 
 struct et_comm;
 
-enum et_comm_op { ET_COMM_SUM, ET_COMM_MAX, ET_COMM_MIN };
+enum et_comm_op { ET_COMM_SUM = 0, ET_COMM_MAX = 1, ET_COMM_MIN = 2 };
 
 /* code, text. Reduce-scatter is an all-reduce and a slice of it. */
 #define ET_COMM_KIND_MAP(X)                                                            \

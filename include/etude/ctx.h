@@ -13,7 +13,12 @@
 extern "C" {
 #endif
 
-enum et_log_level { ET_LOG_DEBUG, ET_LOG_INFO, ET_LOG_WARN, ET_LOG_ERROR };
+enum et_log_level {
+    ET_LOG_DEBUG = 0,
+    ET_LOG_INFO = 1,
+    ET_LOG_WARN = 2,
+    ET_LOG_ERROR = 3
+};
 
 /* Receives each log line; TEXT has no newline and is borrowed for the call. */
 typedef void et_log_fn(void *data, enum et_log_level level, const char *text);

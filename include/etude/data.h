@@ -37,8 +37,8 @@ extern "C" {
 #endif
 
 enum { ET_MAX_CHANNELS = 4 };
-enum et_split { ET_SPLIT_TRAIN, ET_SPLIT_TEST };
-enum et_data_kind { ET_DATA_IMAGES, ET_DATA_TOKENS };
+enum et_split { ET_SPLIT_TRAIN = 0, ET_SPLIT_TEST = 1 };
+enum et_data_kind { ET_DATA_IMAGES = 0, ET_DATA_TOKENS = 1 };
 
 /* ---- options that all datasets share ---- */
 

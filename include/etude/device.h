@@ -60,8 +60,8 @@ struct et_device_info {
 
 /* What a device may be told before its first kernel is prepared. */
 enum et_device_option {
-    ET_DEVICE_TF32,          /* 1: f32 products may round their operands to 10 bits */
-    ET_DEVICE_DETERMINISTIC, /* 1: only kernels that give the same bits each time */
+    ET_DEVICE_TF32 = 0, /* 1: f32 products may round their operands to 10 bits */
+    ET_DEVICE_DETERMINISTIC = 1, /* 1: only kernels that give the same bits each time */
 };
 
 /* What holds a device's clocks down. */

@@ -49,7 +49,7 @@ double et_ema_smoothing(double half_life, double update_interval);
 /* GradientClipping: GRAD, flat f32 [total] as SPACE lays it out, bounded. AGC_EPS: the
  * least norm that weights count as having; used by ET_CLIP_ADAPTIVE, which also needs
  * to know which parameters have a gradient (space->has_grad). */
-enum et_clipping { ET_CLIP_NORM, ET_CLIP_VALUE, ET_CLIP_ADAPTIVE };
+enum et_clipping { ET_CLIP_NORM = 0, ET_CLIP_VALUE = 1, ET_CLIP_ADAPTIVE = 2 };
 struct et_tensor *et_apply_gradient_clipping(struct et_graph *g, struct et_tensor *grad,
                                              const struct et_param_space *space,
                                              enum et_clipping type, double threshold,

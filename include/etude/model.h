@@ -35,10 +35,10 @@ enum et_task {
 
 /* The enum's order is that of the `loss` option's choices. */
 enum et_loss {
-    ET_LOSS_SOFT_CROSS_ENTROPY, /* index or dense targets; ignore_index -100 */
-    ET_LOSS_BCE_WITH_LOGITS,    /* sum over classes, mean over samples */
-    ET_LOSS_DICE,               /* 1 - Dice of softmax, mean over classes */
-    ET_LOSS_MSE,                /* target of the outputs' shape */
+    ET_LOSS_SOFT_CROSS_ENTROPY = 0, /* index or dense targets; ignore_index -100 */
+    ET_LOSS_BCE_WITH_LOGITS = 1,    /* sum over classes, mean over samples */
+    ET_LOSS_DICE = 2,               /* 1 - Dice of softmax, mean over classes */
+    ET_LOSS_MSE = 3,                /* target of the outputs' shape */
 };
 #define ET_IGNORE_INDEX (-100)
 

@@ -27,7 +27,7 @@ struct et_module;
 
 /* ---- parameters and buffers ---- */
 
-enum et_init_kind { ET_INIT_CONSTANT, ET_INIT_UNIFORM, ET_INIT_NORMAL };
+enum et_init_kind { ET_INIT_CONSTANT = 0, ET_INIT_UNIFORM = 1, ET_INIT_NORMAL = 2 };
 
 /* How first values are drawn: a, U[a, b), or N(a, b^2). */
 struct et_init {

@@ -281,7 +281,7 @@ struct et_tensor *et_group_norm(struct et_graph *g, struct et_tensor *x,
 /* ---- softmax and losses ---- */
 struct et_tensor *et_softmax(struct et_graph *g, struct et_tensor *x, int axis);
 struct et_tensor *et_log_softmax(struct et_graph *g, struct et_tensor *x, int axis);
-enum et_reduction { ET_REDUCE_MEAN, ET_REDUCE_SUM, ET_REDUCE_NONE };
+enum et_reduction { ET_REDUCE_MEAN = 0, ET_REDUCE_SUM = 1, ET_REDUCE_NONE = 2 };
 /* Cross entropy of logits [N,C,...] with a target that is an index I32 [N,...] or dense
  * f32 of the logits' shape, WEIGHT? [C] of the classes; P positions [N,...]:
  *

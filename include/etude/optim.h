@@ -38,9 +38,9 @@ enum {
 
 /* What a parameter is to its layer, for rules that treat matrices apart (muon). */
 enum et_param_role {
-    ET_ROLE_OTHER,        /* vectors; embeddings; the layer that gives the outputs */
-    ET_ROLE_MATRIX,       /* weights of a hidden layer [out, ...]: filters too */
-    ET_ROLE_MATRIX_IN_OUT /* the same, [in, out] */
+    ET_ROLE_OTHER = 0,  /* vectors; embeddings; the layer that gives the outputs */
+    ET_ROLE_MATRIX = 1, /* weights of a hidden layer [out, ...]: filters too */
+    ET_ROLE_MATRIX_IN_OUT = 2 /* the same, [in, out] */
 };
 
 /* What is asked for. */

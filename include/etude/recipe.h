@@ -38,21 +38,26 @@ const char *et_kind_word(enum et_kind kind);
 
 /* ---- the recipe ---- */
 
-enum et_run_device { ET_RUN_AUTO, ET_RUN_CPU, ET_RUN_GPU };
+enum et_run_device { ET_RUN_AUTO = 0, ET_RUN_CPU = 1, ET_RUN_GPU = 2 };
 enum et_precision {
-    ET_PRECISION_AUTO,
-    ET_PRECISION_FP32,
-    ET_PRECISION_AMP_FP16,
-    ET_PRECISION_AMP_BF16,
-    ET_PRECISION_AMP_FP8,
+    ET_PRECISION_AUTO = 0,
+    ET_PRECISION_FP32 = 1,
+    ET_PRECISION_AMP_FP16 = 2,
+    ET_PRECISION_AMP_BF16 = 3,
+    ET_PRECISION_AMP_FP8 = 4,
 };
-enum et_on_failure { ET_FAILURE_CONTINUE, ET_FAILURE_STOP };
+enum et_on_failure { ET_FAILURE_CONTINUE = 0, ET_FAILURE_STOP = 1 };
 enum et_nonfinite_action {
-    ET_NONFINITE_STOP,
-    ET_NONFINITE_SKIP,
-    ET_NONFINITE_ROLLBACK
+    ET_NONFINITE_STOP = 0,
+    ET_NONFINITE_SKIP = 1,
+    ET_NONFINITE_ROLLBACK = 2
 };
-enum et_sync { ET_SYNC_AUTO, ET_SYNC_SINGLE_AUTO, ET_SYNC_MULTI_AUTO, ET_SYNC_FORCED };
+enum et_sync {
+    ET_SYNC_AUTO = 0,
+    ET_SYNC_SINGLE_AUTO = 1,
+    ET_SYNC_MULTI_AUTO = 2,
+    ET_SYNC_FORCED = 3
+};
 
 struct et_recipe_checkpoint {
     bool off;                /* only at stop and end */
@@ -150,10 +155,11 @@ extern const struct et_option et_recipe_table[];
 /* ---- reading ---- */
 
 enum et_override_kind {
-    ET_OVERRIDE_SET,    /* "optimizer.lr=0.1", VALUE is YAML; items of lists by index */
-    ET_OVERRIDE_UNSET,  /* "optimizer.lr": as if it were not there */
-    ET_OVERRIDE_ALG,    /* "cutmix" or "cutmix(alpha=.5)": appends or changes */
-    ET_OVERRIDE_NO_ALG, /* "ema": algorithms.ema=false */
+    /* "optimizer.lr=0.1", VALUE is YAML; items of lists by index */
+    ET_OVERRIDE_SET = 0,
+    ET_OVERRIDE_UNSET = 1,  /* "optimizer.lr": as if it were not there */
+    ET_OVERRIDE_ALG = 2,    /* "cutmix" or "cutmix(alpha=.5)": appends or changes */
+    ET_OVERRIDE_NO_ALG = 3, /* "ema": algorithms.ema=false */
 };
 struct et_override {
     enum et_override_kind kind;

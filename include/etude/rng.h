@@ -17,15 +17,15 @@ extern "C" {
 
 /* Streams never share draws. Names are part of what a seed means: never reorder. */
 enum et_rng_stream {
-    ET_RNG_INIT,    /* initial weights: index = hash of the parameter's name */
-    ET_RNG_SHUFFLE, /* sample order: index = epoch */
-    ET_RNG_AUGMENT, /* crop, flip: index = global sample */
-    ET_RNG_DROPOUT, /* masks: index = global sample, ordinal = the op's */
-    ET_RNG_MIX,     /* mixing coefficients, permutations, boxes: index = first sample */
-    ET_RNG_SELECT,  /* which samples are kept */
-    ET_RNG_DATA,    /* synthetic data */
-    ET_RNG_USER,    /* plugins and user code */
-    ET_RNG_NOISE,   /* on the learning rate: index = the time */
+    ET_RNG_INIT = 0,    /* initial weights: index = hash of the parameter's name */
+    ET_RNG_SHUFFLE = 1, /* sample order: index = epoch */
+    ET_RNG_AUGMENT = 2, /* crop, flip: index = global sample */
+    ET_RNG_DROPOUT = 3, /* masks: index = global sample, ordinal = the op's */
+    ET_RNG_MIX = 4, /* mixing coefficients, permutations, boxes: index = first sample */
+    ET_RNG_SELECT = 5, /* which samples are kept */
+    ET_RNG_DATA = 6,   /* synthetic data */
+    ET_RNG_USER = 7,   /* plugins and user code */
+    ET_RNG_NOISE = 8,  /* on the learning rate: index = the time */
 };
 
 /* Kernels draw with the same lines. */

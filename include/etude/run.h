@@ -22,7 +22,11 @@ extern "C" {
  * end json   an object for each of these and for every batch
  *
  * Metrics have short labels, but in json their full names. */
-enum et_progress_kind { ET_PROGRESS_BAR, ET_PROGRESS_PLAIN, ET_PROGRESS_JSON };
+enum et_progress_kind {
+    ET_PROGRESS_BAR = 0,
+    ET_PROGRESS_PLAIN = 1,
+    ET_PROGRESS_JSON = 2
+};
 
 struct et_progress {
     enum et_progress_kind kind;

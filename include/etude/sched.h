@@ -40,7 +40,7 @@ struct et_scheduler_class {
 
 /* How often a rate changes: the option step_every of each scheduler. By epoch it is,
  * for the whole epoch, what it was for the first update. */
-enum et_step_every { ET_STEP_BATCH, ET_STEP_EPOCH };
+enum et_step_every { ET_STEP_BATCH = 0, ET_STEP_EPOCH = 1 };
 
 /* The options of every scheduler begin with these. */
 struct et_scheduler_options {

@@ -259,12 +259,12 @@ ET_NODISCARD et_status et_trainer_predict(struct et_trainer *t,
 
 /* How a run ended, for exit codes and run.json. */
 enum et_outcome {
-    ET_OUTCOME_FINISHED,
-    ET_OUTCOME_TARGET_REACHED,
-    ET_OUTCOME_TARGET_MISSED,
-    ET_OUTCOME_STOPPED,  /* interrupted; saved, if there is where */
-    ET_OUTCOME_UNSAVED,  /* what it came to could not be saved */
-    ET_OUTCOME_DIVERGED, /* not finite */
+    ET_OUTCOME_FINISHED = 0,
+    ET_OUTCOME_TARGET_REACHED = 1,
+    ET_OUTCOME_TARGET_MISSED = 2,
+    ET_OUTCOME_STOPPED = 3,  /* interrupted; saved, if there is where */
+    ET_OUTCOME_UNSAVED = 4,  /* what it came to could not be saved */
+    ET_OUTCOME_DIVERGED = 5, /* not finite */
 };
 enum et_outcome et_trainer_outcome(const struct et_trainer *t);
 

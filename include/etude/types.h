@@ -47,7 +47,7 @@ struct et_desc {
 };
 
 /* Row-major, or channels-last (N,H,W,C in memory, axes still N,C,H,W; ndim 4 only). */
-enum et_format { ET_ROW_MAJOR, ET_CHANNELS_LAST };
+enum et_format { ET_ROW_MAJOR = 0, ET_CHANNELS_LAST = 1 };
 
 /* Fills the description of a dense array. SHAPE has NDIM entries >= 0. */
 void et_desc_init(struct et_desc *d, enum et_dtype dtype, int ndim,
