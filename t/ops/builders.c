@@ -460,6 +460,9 @@ test_random(void)
     /* Five standard deviations of each. */
     is_near(mean, 0, 5 / sqrt(N), "normal numbers have mean 0");
     is_near(square, 1, 5 * sqrt(2. / N), "and variance 1");
+    et_random_normal(g, NULL, 5, 2, shape);
+    is_str(et_error_get(cx)->message, "et_random_normal: operand 1 is NULL",
+           "drawing without a key is told by the function's name");
 }
 
 int

@@ -481,6 +481,11 @@ test_refusals(void)
             "the operation line has attributes, and none were given");
     refused(NULL, x, ET_EINVAL, "the operation (null) has no name");
     start();
+    struct et_tensor *one[] = {x, NULL};
+    et_custom(g, &two, one, 2, NULL, NULL);
+    is_str(et_error_get(cx)->message, "two: operand 2 is NULL",
+           "%s: an operand that is left out is told by the class's name", where);
+    start();
     struct et_tensor *flat = et_reshape(g, x, 1, (int64_t[]){6});
     et_custom(g, &several_class, &flat, 1, NULL, NULL);
     is_str(et_error_get(cx)->message, "several: needs 2 axes, not 1",

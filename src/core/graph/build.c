@@ -218,7 +218,8 @@ refuse_operand(struct et_graph *g, const struct et_op *op, int i,
                const struct et_tensor *t)
 {
     char call[64], which[32];
-    snprintf(call, sizeof call, "et_%s", op->name);
+    /* A class of the user's has no function of its name. */
+    snprintf(call, sizeof call, "%s%s", op->id == ET_OP_custom ? "" : "et_", op->name);
     snprintf(which, sizeof which, "operand %d", i + 1);
     return eti_graph_fail(g, eti_unusable(g, call, which, t));
 }

@@ -51,19 +51,22 @@ struct et_tensor *
 et_random_uniform(struct et_graph *g, struct et_tensor *rng, uint64_t ordinal, int ndim,
                   const int64_t *shape)
 {
-    return draw(g, ET_RANDOM_UNIFORM, rng, 0, ordinal, ndim, shape);
+    return rng ? draw(g, ET_RANDOM_UNIFORM, rng, 0, ordinal, ndim, shape)
+               : ETI_MISSING(g, rng);
 }
 
 struct et_tensor *
 et_random_normal(struct et_graph *g, struct et_tensor *rng, uint64_t ordinal, int ndim,
                  const int64_t *shape)
 {
-    return draw(g, ET_RANDOM_NORMAL, rng, 0, ordinal, ndim, shape);
+    return rng ? draw(g, ET_RANDOM_NORMAL, rng, 0, ordinal, ndim, shape)
+               : ETI_MISSING(g, rng);
 }
 
 struct et_tensor *
 et_random_bernoulli(struct et_graph *g, struct et_tensor *rng, double p,
                     uint64_t ordinal, int ndim, const int64_t *shape)
 {
-    return draw(g, ET_RANDOM_BERNOULLI, rng, p, ordinal, ndim, shape);
+    return rng ? draw(g, ET_RANDOM_BERNOULLI, rng, p, ordinal, ndim, shape)
+               : ETI_MISSING(g, rng);
 }
