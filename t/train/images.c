@@ -64,6 +64,7 @@ make(struct et_ctx *cx, const char *const *options)
     for (; *options; options += 2)
         need(cx, et_options_set(cx, c->info.options, values, options[0], options[1]));
     need(cx, et_callback_new(cx, c, values, scratch_folder(), &out));
+    et_options_release(c->info.options, values);
     et_free(cx, values);
     return out;
 }

@@ -40,6 +40,7 @@ make_algorithm(struct et_ctx *cx, const char *name, const char *const *set)
     for (; set && *set; set += 2)
         need(cx, et_options_set(cx, c->info.options, o, set[0], set[1]));
     need(cx, et_algorithm_new(cx, c, o, &a));
+    et_options_release(c->info.options, o);
     et_free(cx, o);
     return a;
 }
