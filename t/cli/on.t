@@ -317,7 +317,7 @@ until_true 'run stop alone@lab; [ $code = 0 ]'
 
 # Plugins are those that the worker's user allows, whose bytes are known.
 printf 'include: [small.yaml]\nplugins: [signs]\noptimizer: {name: sign_sgd, lr: 0.01}\n' >signs.yaml
-${CC:-cc} -shared -fPIC "-I$ET_SRCDIR/include" -o there/signs.so "$ET_SRCDIR/examples/plugin.c" >out 2>err
+${CC:-cc} -shared -fPIC "-I$ET_SRCDIR/include" "-I$ET_BUILDDIR/include" -o there/signs.so "$ET_SRCDIR/examples/plugin.c" >out 2>err
 ok $? "a plugin is built"
 run train signs.yaml -d --on lab --run_name signs
 exits 77 "one that the worker's user does not allow is refused: exit 77"
