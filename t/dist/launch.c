@@ -617,6 +617,32 @@ test_supervisor_dies(void)
     ok(!is_locked("orphans"), "and another may go on");
 }
 
+static volatile sig_atomic_t caught; /* a bit for each signal of the front */
+
+static void
+note_caught(int number)
+{
+    caught |= 1 << number;
+}
+
+static void
+test_catch(void)
+{
+    static const int passed[] = {SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+    struct etd_launch l = launch_of("caught", 2);
+    int wanted = 0;
+    launch(&l, outlive);
+    etd_front_catch(note_caught);
+    for (size_t i = 0; i < sizeof passed / sizeof *passed; i++) {
+        raise(passed[i]);
+        wanted |= 1 << passed[i];
+    }
+    etd_front_catch(SIG_DFL);
+    is_int(caught, wanted, "a front can catch each signal that it is to pass on");
+    all->go = 2;
+    finish();
+}
+
 /* ---- a run that cannot be opened ---- */
 
 static int
@@ -818,6 +844,7 @@ main(void)
     test_saves();
     test_front_leaves();
     test_supervisor_dies();
+    test_catch();
     test_refused();
     test_early();
     test_hub();

@@ -6,11 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/seams.h"
@@ -209,6 +211,67 @@ test_answers(void)
     ok(!etd_board_next(s.board, &r), "and no rank is asked again");
 }
 
+/* ---- one rank is ended ---- */
+
+/* The text of the last command in the log. */
+static const char *
+last_command(void)
+{
+    static char text[ET_REQUEST_TEXT];
+    struct et_events *log;
+    struct et_record r;
+    bool got = true;
+    text[0] = '\0';
+    et_run_flush(s.run);
+    need(s.cx, et_events_open(s.cx, "run/events.log", &log));
+    while (et_events_next(log, &r, &got) == ET_OK && got)
+        if (r.kind == ET_RECORD_COMMAND)
+            snprintf(text, sizeof text, "%s", r.text);
+    et_events_close(&log);
+    return text;
+}
+
+static void
+test_kill(void)
+{
+    static const char *const wrong[] = {"1", "-1", "0x", " 0", "00000000000000000009"};
+    struct etd_sup_rank rank = {.pid = fork()};
+    struct etd_command c = {
+        .op = ETD_OP_KILL, .if_rev = -1, .ttl_ms = 60000, .who = "me"};
+    struct etd_answer a;
+    int status = 0;
+    if (rank.pid == 0)
+        for (;;)
+            pause();
+    s.rank = &rank;
+    launch.nproc = 1;
+    memset(c.id, 0xc0, sizeof c.id);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        c.id[0] = (unsigned char)(0xc1 + i);
+        snprintf(c.value, sizeof c.value, "%s", wrong[i]);
+        send_command(&c);
+        hear(&a);
+        ok(a.kind == ETD_REJECTED && strstr(a.text, "the ranks here are 0 to 0"),
+           "rank '%s' is none: %s", wrong[i], a.text);
+    }
+    is_int(waitpid(rank.pid, &status, WNOHANG), 0, "and none is ended");
+    c.id[0] = 0xd0;
+    snprintf(c.value, sizeof c.value, "0");
+    send_command(&c);
+    hear(&a);
+    ok(a.kind == ETD_APPLIED && waitpid(rank.pid, &status, 0) == rank.pid &&
+           WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+       "the one that is named is");
+    is_str(last_command(), "me kill 0 -> killed", "the log has who asked for what");
+    rank.pid = 0;
+    c.id[0] = 0xd1;
+    send_command(&c);
+    hear(&a);
+    ok(a.kind == ETD_REJECTED && a.code == ETD_E_FULL, "one that is gone cannot be");
+    launch.nproc = 0;
+    s.rank = NULL;
+}
+
 /* ---- files ---- */
 
 /* Seconds pass, in which the supervisor looks at the run's files: lines with TEXT that
@@ -381,6 +444,7 @@ main(void)
     screen = front[1];
     test_revision();
     test_answers();
+    test_kill();
     test_names();
     lines(0, "");
     test_files();
