@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ways on from a run that has ended: which are offered, in which order, and as which
- * commands; and what it came to. The facts are JSON of this test. */
+/* The ways on from a run that has ended: which are offered, in which order, and as
+ * which commands; and what it came to. The facts are JSON of this test. */
 #include "config.h"
 
 #include <jansson.h>
