@@ -74,6 +74,9 @@ note(struct recipe_run *r, struct result *out)
     const struct et_state *s = r->state;
     size_t bytes;
     float *params = recipe_params(r, &bytes);
+    /* Without the running statistics behind them, which are each rank's own: rank 0's
+     * are evaluated and saved. */
+    bytes = et_desc_bytes(&s->params->values->desc);
     out->params = digest((unsigned char *)params, bytes);
     for (size_t i = 0; i < bytes / sizeof *params; i++)
         out->norm += (double)params[i] * (double)params[i];
