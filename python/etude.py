@@ -223,11 +223,15 @@ class _Job:
         self.value = self.error = None
 
     def run(self):
+        """Once, though it may be in the queue twice."""
+        f, self.f = self.f, None
+        if f is None:
+            return
         try:
-            self.value = self.f()
+            self.value = f()
         except BaseException as e:  # it is raised where the answer is waited for
             self.error = e
-        self.f = None
+        del f
         self.done.set()
 
 
@@ -267,11 +271,14 @@ class Context:
         INTERRUPTED, and is raised when F has ended."""
         if threading.current_thread() is self._thread:
             return f()
-        job, again = _Job(f), None
-        self._jobs.put(job)
-        while not job.done.is_set():
-            try:
+        job, queued, again = _Job(f), False, None
+        while True:
+            try:  # also around put: F may have begun when an interrupt comes out of it
+                if not queued:
+                    self._jobs.put(job)
+                    queued = True
                 job.done.wait()
+                break
             except KeyboardInterrupt as e:
                 again = e
                 if interrupted:

@@ -262,6 +262,26 @@ def test_ends():
         raises(KeyboardInterrupt, s.fit, "Ctrl-C ends a run, and is raised when it has ended")
         same(s.outcome, "preempted", "and it is saved")
     ok(os.listdir(os.path.join(scratch, "interrupted", "checkpoints")), "in its directory")
+
+    class Interrupts:
+        """A queue; Ctrl-C comes just when the run has been put into it."""
+
+        def __init__(self, jobs):
+            self.jobs, self.left = jobs, 1
+
+        def put(self, job):
+            self.jobs.put(job)
+            if self.left:
+                self.left = 0
+                raise KeyboardInterrupt
+
+    with session("early", "max_duration=1000000ba", "eval_interval=0ep") as s:
+        jobs, s._cx._jobs = s._cx._jobs, Interrupts(s._cx._jobs)
+        try:
+            raises(KeyboardInterrupt, s.fit, "so does one that comes as it begins")
+        finally:
+            s._cx._jobs = jobs
+        same(s.outcome, "preempted", "which is saved, too")
     raises(etude.Error, lambda: session(None, callbacks=[type("T", (), {"on_batch_ends": print})]),
            "an event that is none is refused", lambda e: "batch_ends" in str(e))
 
@@ -322,7 +342,7 @@ def test_runs(watch):
         test_run(run, watch)
     raises(etude.Error, run.names, "a run that is closed is closed")
     same([os.path.basename(r.directory) for r in etude.runs(scratch)],
-         ["bad", "interrupted", "run"], "the runs of a folder")
+         ["bad", "early", "interrupted", "run"], "the runs of a folder")
     raises(etude.Error, lambda: etude.Run(scratch), "a folder that holds none is refused",
            lambda e: e.status == "not found")
     run = etude.train(recipe, "max_duration=1ep", device="ref",
