@@ -174,8 +174,9 @@ const char *et_task_metrics(enum et_task task, bool training);
 /* Of those that make sense for it besides. */
 const char *et_task_more_metrics(enum et_task task);
 
-/* OPTIONS: the class's struct, filled (et_options_init); borrowed for the call. Loading
- * `weights` is the caller's: et_model_load_weights, before or after binding. */
+/* OPTIONS: the class's struct, filled (et_options_new), borrowed for the call; NULL =
+ * all defaults. Loading `weights` is the caller's: et_model_load_weights, before or
+ * after binding. */
 ET_NODISCARD et_status et_model_new(struct et_ctx *cx,
                                     const struct et_model_class *type,
                                     const void *options,

@@ -61,6 +61,27 @@ options(void)
     is_int(live(), before, "and nothing stays");
 }
 
+/* Without options a model has its class's defaults. */
+static void
+default_options(void)
+{
+    const struct et_model_class *mlp = et_model_class_find("mlp");
+    const struct et_model_facts facts = {
+        .channels = 1, .height = SIDE, .width = SIDE, .num_classes = CLASSES};
+    int64_t before = live(), params[2] = {0, 1};
+    void *own;
+    must(et_options_new(cx, &mlp->info, NULL, &own));
+    for (int i = 0; i < 2; i++) {
+        struct et_model *m;
+        must(et_model_new(cx, mlp, i ? own : NULL, &facts, &m));
+        must(et_module_count(cx, m->root, &params[i]));
+        et_model_free(&m);
+    }
+    et_options_free(&mlp->info, &own);
+    is_int(params[0], params[1], "a model without options has the defaults");
+    is_int(live(), before, "which are freed");
+}
+
 /* ---- a space that a model is bound to ---- */
 
 static void
@@ -401,6 +422,7 @@ main(void)
     snprintf(recipe, sizeof recipe, "%s",
              write_file("r.yaml", text, sizeof text - 1, false));
     options();
+    default_options();
     bound();
     from_recipe();
     refused();

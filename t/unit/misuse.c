@@ -356,6 +356,53 @@ test_optimizer(void)
     et_graph_free(&g);
 }
 
+/* ---- classes and options ---- */
+
+/* A find function gives NULL for a name that it does not know. */
+static void
+test_unknown_names(void)
+{
+    static const char *const set[] = {"lr", "0.1", NULL};
+    const struct et_optimizer_class *none = et_optimizer_find("adamm");
+    const struct et_component *component = (const void *)none;
+    struct et_module *m;
+    void *made;
+#define UNKNOWN(call, ...)                                                             \
+    ok(call(cx, __VA_ARGS__) == ET_EINVAL, #call " refuses a class that is NULL");     \
+    says(NULL, #call ": the class is NULL: no class has the name that was looked for")
+    UNKNOWN(et_options_new, component, set, &made);
+    UNKNOWN(et_dataset_open, NULL, NULL, (struct et_dataset **)&made);
+    UNKNOWN(et_model_new, NULL, NULL, NULL, (struct et_model **)&made);
+    UNKNOWN(et_optimizer_new, none, NULL, NULL, (struct et_optimizer **)&made);
+    UNKNOWN(et_algorithm_new, NULL, NULL, (struct et_algorithm **)&made);
+    UNKNOWN(et_callback_new, NULL, NULL, NULL, (struct et_callback **)&made);
+    UNKNOWN(et_metric_new, dev, NULL, NULL, (struct et_metric **)&made);
+    UNKNOWN(et_module_new, NULL, NULL, &m);
+#undef UNKNOWN
+    if (et_module_new(cx, &et_sequential_class, NULL, &m) != ET_OK)
+        bail("no module");
+    ok(et_module_add(cx, m, NULL, NULL, NULL) == ET_EINVAL,
+       "and so does et_module_add");
+    et_error_clear(cx);
+    et_module_free(&m);
+}
+
+static void
+test_lists_of_options(void)
+{
+    static const char *const odd[] = {"lr", "0.1", "eps", NULL};
+    static const char *const any[] = {"mean", "0.1", NULL};
+    static const struct et_component plain = {.name = "plain"};
+    void *made;
+    ok(et_options_new(cx, &et_optimizer_find("adam")->info, odd, &made) == ET_EINVAL &&
+           !made,
+       "a list of options that ends with a name is refused");
+    says(NULL, "adam: no text behind 'eps'");
+    ok(et_options_new(cx, &plain, any, &made) == ET_EINVAL && !made,
+       "and so are options of a component without any");
+    says(NULL, "plain has no options, 'mean' neither");
+}
+
 /* ---- what ends too early ---- */
 
 struct heard {
@@ -498,6 +545,8 @@ main(void)
     test_other_graph();
     test_other_device();
     test_optimizer();
+    test_unknown_names();
+    test_lists_of_options();
     test_freed_leaf();
     test_closing();
     test_without_checks();

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/algorithms/algorithms.h"
+#include "core/base/sized.h"
 #include "core/recipe/options.h"
 
 const struct et_algorithm_class *const et_algorithm_classes[] = {
@@ -95,6 +96,7 @@ et_algorithm_new(struct et_ctx *cx, const struct et_algorithm_class *c,
 {
     void *block;
     *out = NULL;
+    ET_TRY(eti_need_class(cx, "et_algorithm_new", c));
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct et_algorithm *a = block;
     a->type = c;

@@ -22,3 +22,13 @@ eti_sized(struct et_ctx *cx, const char *name, const void *from, size_t size, vo
     memcpy(to, from, n);
     return ET_OK;
 }
+
+et_status
+eti_need_class(struct et_ctx *cx, const char *call, const void *type)
+{
+    return type ? ET_OK
+                : ET_FAIL(cx, ET_EINVAL,
+                          "%s: the class is NULL: no class has the name that was "
+                          "looked for",
+                          call);
+}

@@ -11,4 +11,9 @@
 ET_NODISCARD et_status eti_sized(struct et_ctx *cx, const char *name, const void *from,
                                  size_t size, void *to, size_t here);
 
+/* EINVAL where CALL, a function's name, was given no class: what a find function gives
+ * for a name that it does not know. */
+ET_NODISCARD et_status eti_need_class(struct et_ctx *cx, const char *call,
+                                      const void *type);
+
 #endif

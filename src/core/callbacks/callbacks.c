@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/sized.h"
 #include "core/callbacks/callbacks.h"
 #include "core/recipe/options.h"
 
@@ -69,6 +70,7 @@ et_callback_new(struct et_ctx *cx, const struct et_callback_class *class,
 {
     void *block;
     *out = NULL;
+    ET_TRY(eti_need_class(cx, "et_callback_new", class));
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct et_callback *c = block;
     c->type = class;

@@ -2,6 +2,7 @@
 /* datasets.c: the list of datasets, and opening one. */
 #include <string.h>
 
+#include "core/base/sized.h"
 #include "core/recipe/later.h"
 #include "core/recipe/options.h"
 #include "etude/data.h"
@@ -97,6 +98,7 @@ et_dataset_open(struct et_ctx *cx, const struct et_dataset_class *c,
 {
     struct et_dataset *self;
     *out = NULL;
+    ET_TRY(eti_need_class(cx, "et_dataset_open", c));
     if (c->info.options_size < sizeof *self->common)
         return ET_FAIL(cx, ET_EINVAL,
                        "the data set %s has options of %zu bytes, which cannot begin "

@@ -108,6 +108,7 @@ et_metric_new_sized(struct et_ctx *cx, size_t size, struct et_device *dev,
 {
     struct et_metric_options own;
     *out = NULL;
+    ET_TRY(eti_need_class(cx, "et_metric_new", type));
     if (options && type->info.options_size == 0) { /* else the class's own struct */
         ET_TRY(
             eti_sized(cx, "struct et_metric_options", options, size, &own, sizeof own));

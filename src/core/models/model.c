@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/base/sized.h"
 #include "etude/nn.h"
 
 #define ET_MODEL(name) extern const struct et_model_class et_##name##_model;
@@ -88,14 +89,13 @@ settle(int64_t option, int64_t *fact)
         *fact = option;
 }
 
-et_status
-et_model_new(struct et_ctx *cx, const struct et_model_class *type, const void *options,
-             const struct et_model_facts *facts, struct et_model **out)
+static et_status
+make_model(struct et_ctx *cx, const struct et_model_class *type, const void *options,
+           const struct et_model_facts *facts, struct et_model **out)
 {
     const struct et_model_options *o = options;
     struct et_model_facts settled = facts ? *facts : (struct et_model_facts){0};
     void *block;
-    *out = NULL;
     settle(o->num_classes, &settled.num_classes);
     settle(o->in_channels, &settled.channels);
     ET_TRY(et_alloc(cx, sizeof(struct et_model), &block));
@@ -121,6 +121,20 @@ et_model_new(struct et_ctx *cx, const struct et_model_class *type, const void *o
     if (status != ET_OK)
         et_model_free(&m);
     *out = m;
+    return status;
+}
+
+et_status
+et_model_new(struct et_ctx *cx, const struct et_model_class *type, const void *options,
+             const struct et_model_facts *facts, struct et_model **out)
+{
+    void *defaults = NULL;
+    *out = NULL;
+    ET_TRY(eti_need_class(cx, "et_model_new", type));
+    if (!options)
+        ET_TRY(et_options_new(cx, &type->info, NULL, &defaults));
+    et_status status = make_model(cx, type, options ? options : defaults, facts, out);
+    et_options_free(&type->info, &defaults);
     return status;
 }
 

@@ -32,6 +32,7 @@ et_module_new(struct et_ctx *cx, const struct et_module_class *type,
 {
     void *block;
     *out = NULL;
+    ET_TRY(eti_need_class(cx, "et_module_new", type));
     ET_TRY(et_alloc(cx, type->size, &block));
     struct et_module *m = block;
     m->type = type;
@@ -48,7 +49,7 @@ et_status
 et_module_new_sized(struct et_ctx *cx, const struct et_module_class *type,
                     const void *options, size_t size, struct et_module **out)
 {
-    size_t here = type->info.options_size;
+    size_t here = type ? type->info.options_size : 0;
     void *own;
     *out = NULL;
     if (!options || here == 0 || here == size)
@@ -66,7 +67,7 @@ et_module_add(struct et_ctx *cx, struct et_module *parent, const char *name,
               const struct et_module_class *type, const void *options)
 {
     return et_module_add_sized(cx, parent, name, type, options,
-                               type->info.options_size);
+                               type ? type->info.options_size : 0);
 }
 
 et_status

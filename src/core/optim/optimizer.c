@@ -8,6 +8,7 @@
  * gets the run as rows, too, and tables of which parameter is where. Such a rule goes
  * through a run several times: on a processor, where a kernel more costs nothing, runs
  * are cut to what stays in its caches meanwhile. */
+#include "core/base/sized.h"
 #include "core/optim/optim.h"
 
 #include <string.h>
@@ -235,6 +236,7 @@ et_optimizer_new(struct et_ctx *cx, const struct et_optimizer_class *type,
 {
     *out = NULL;
     void *block;
+    ET_TRY(eti_need_class(cx, "et_optimizer_new", type));
     ET_TRY(et_alloc(cx, sizeof(struct et_optimizer), &block));
     struct et_optimizer *opt = block;
     opt->cx = cx;

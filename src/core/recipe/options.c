@@ -2,6 +2,7 @@
 /* options.c: the life of an options struct: defaults, one option at a time, release. */
 #include "config.h"
 
+#include "core/base/sized.h"
 #include "core/recipe/options.h"
 
 #include <math.h>
@@ -318,12 +319,18 @@ et_options_new(struct et_ctx *cx, const struct et_component *component,
 {
     void *options = NULL;
     *out = NULL;
+    ET_TRY(eti_need_class(cx, "et_options_new", component));
     if (component->options_size == 0)
-        return ET_OK;
+        return set && *set ? ET_FAIL(cx, ET_EINVAL, "%s has no options, '%s' neither",
+                                     component->name, *set)
+                           : ET_OK;
     ET_TRY(eti_own(cx, component->options_size, &options));
     et_status status = et_options_init(cx, component->options, options);
     for (; set && *set && status == ET_OK; set += 2)
-        status = et_options_set(cx, component->options, options, set[0], set[1]);
+        status = set[1]
+                     ? et_options_set(cx, component->options, options, set[0], set[1])
+                     : ET_FAIL(cx, ET_EINVAL, "%s: no text behind '%s'",
+                               component->name, set[0]);
     if (status != ET_OK)
         et_options_free(component, &options);
     *out = options;
