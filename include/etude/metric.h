@@ -20,8 +20,9 @@ extern "C" {
 
 struct et_model;
 
-/* The options of every metric. A class may have a struct of its own that begins with
- * it. */
+/* The options of every metric: a class without a table has these, with an ignore_index
+ * of -100 (ET_IGNORE_INDEX). A class may have a struct of its own that begins with
+ * them. */
 struct et_metric_options {
     int64_t ignore_index;   /* positions with this index target count nothing */
     int64_t num_classes;    /* metrics that look at each class; 0 = not said */

@@ -314,6 +314,48 @@ test_further(struct et_ctx *cx)
     run_close(&r);
 }
 
+/* The samples of a batch: a metric that has no options. */
+static struct et_tensor *
+count_samples(struct et_graph *g, const struct et_metric_options *options,
+              struct et_tensor *outputs, struct et_tensor *target)
+{
+    const int64_t one = 1;
+    (void)outputs;
+    ok(options->ignore_index == ET_IGNORE_INDEX && options->num_classes > 0 &&
+           options->model,
+       "a metric without options is told what to ignore, the classes and the model");
+    return et_fill(g, ET_F32, 1, &one, (double)target->desc.shape[0]);
+}
+
+static double
+only_sum(const double *sums, int n)
+{
+    (void)n;
+    return sums[0];
+}
+
+static void
+test_without_options(struct et_ctx *cx)
+{
+    static const struct et_metric_class counted = {
+        .info = {.name = "Counted", .class_name = "Counted"},
+        .n_sums = 1,
+        .update = count_samples,
+        .compute = only_sum,
+    };
+    const struct et_metric_use use = {.type = &counted};
+    struct run r;
+    double value = 0;
+    run_prepare(&r, cx, &(struct run_setup){.n = 10, .evaluate = true});
+    r.config.metrics = &use;
+    r.config.n_metrics = 1;
+    run_start(&r);
+    need(cx, et_trainer_eval(r.trainer));
+    ok(et_state_metric(r.state, "metrics/eval/Counted", &value) && value == 10,
+       "a metric of a class that has no options is measured");
+    run_close(&r);
+}
+
 /* ---- memory ---- */
 
 /* Metrics are sums of some hundred numbers, now taken in another order. */
@@ -437,6 +479,7 @@ main(void)
     test_many(cx);
     test_most(cx);
     test_further(cx);
+    test_without_options(cx);
     test_memory(cx);
     test_pieces(cx);
     struct et_alloc_stats stats;

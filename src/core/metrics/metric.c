@@ -18,6 +18,7 @@
 #include "core/base/assert.h"
 #include "core/ops/ops.h"
 #include "etude/ctx.h"
+#include "etude/model.h"
 
 static const struct et_metric_class *const classes[] = {
 #define ET_METRIC(name) &et_metric_##name,
@@ -71,6 +72,8 @@ fill_options(struct et_metric *m, const struct et_metric_options *options)
     m->has_defaults = !options;
     if (!options)
         ET_TRY(et_options_init(m->cx, type->info.options, m->options));
+    if (!options && size == 0)
+        m->options->ignore_index = ET_IGNORE_INDEX;
     m->n_sums = type->n_sums;
     if (type->n_sums_per_class) {
         if (m->options->num_classes < 1)

@@ -6,7 +6,8 @@
 
 #include "core/trainer/part.h"
 
-/* OPTIONS are the class's own struct; they are told of the model. */
+/* OPTIONS are the class's own struct, NULL where it has no table; they are told of the
+ * model. */
 static et_status
 new_metric(struct et_state *s, const struct et_metric_class *c, const void *options,
            struct et_metric **out)
@@ -17,7 +18,10 @@ new_metric(struct et_state *s, const struct et_metric_class *c, const void *opti
                                                    : sizeof(struct et_metric_options);
     ET_TRY(et_alloc(s->cx, size, &block));
     struct et_metric_options *own = block;
-    memcpy(own, options, size);
+    if (options)
+        memcpy(own, options, c->info.options_size ? c->info.options_size : sizeof *own);
+    else
+        own->ignore_index = ET_IGNORE_INDEX;
     if (own->num_classes < 1)
         own->num_classes = s->model->num_classes;
     own->model = s->model;
