@@ -175,7 +175,8 @@ struct et_recipe_env {
 
     /* Called where the recipe names plugins: adds them to what is known. NAMES [N] and
      * their PLACES; *OUT is the registry from here on, the caller's, and outlives the
-     * recipe. What is wrong goes to ERRORS, with ET_OK. (optional: refused) */
+     * recipe. What is wrong goes to ERRORS, with EINVAL as et_plugins_load has it, or
+     * with ET_OK. (optional: refused) */
     et_status (*load_plugins)(void *data, const char *const *names,
                               const struct et_place *places, int n,
                               struct et_diagnostics *errors,

@@ -126,15 +126,9 @@ cli_load_plugins(void *data, const char *const *names, const struct et_place *pl
                  int n, struct et_diagnostics *errors, const struct et_registry **out)
 {
     struct cli *c = data;
-    int before = errors->total;
-    et_status status = load(c, names, places, n, errors);
-    if (status == ET_OK)
-        *out = c->registry;
-    if (status != ET_OK && errors->total > before) {
-        et_error_clear(c->cx);
-        status = ET_OK;
-    }
-    return status;
+    ET_TRY(load(c, names, places, n, errors));
+    *out = c->registry;
+    return ET_OK;
 }
 
 /* Loads all at once. If that fails, adds one plugin at each try, and leaves out those

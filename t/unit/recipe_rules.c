@@ -472,6 +472,38 @@ test_large_variables(void)
     is_int(said, 1, "which is said once");
 }
 
+/* What et_plugins_load does with a library that is not there. */
+static et_status
+load_nothing(void *data, const char *const *names, const struct et_place *places, int n,
+             struct et_diagnostics *list, const struct et_registry **out)
+{
+    (void)data;
+    (void)n;
+    *out = NULL;
+    et_diagnostics_add(list, 4002, places, "plugins", NULL, "%s is missing", names[0]);
+    return ET_FAIL(cx, ET_EINVAL, "%s", list->v[0].message);
+}
+
+static void
+test_plugins(void)
+{
+    static const char text[] = "max_duration: 1ep\nplugins: [mine]\n";
+    const struct et_recipe_env env = {.load_plugins = load_nothing};
+    refuses(text,
+            "error E1215: recipe.yaml:2:11: plugins: this program loads no plugins\n"
+            "  hint: a program that loads plugins gives its struct et_recipe_env a "
+            "load_plugins");
+    et_recipe_free(&recipe);
+    et_error_clear(cx);
+    memset(&errors, 0, sizeof errors);
+    ok(et_recipe_parse(cx, text, strlen(text), "recipe.yaml", NULL, 0, &env, &recipe,
+                       &errors) == ET_EINVAL &&
+           errors.total == 1,
+       "a plugin that cannot be loaded is an error of the recipe");
+    is_str(et_error_get(cx)->message, "recipe.yaml:2:11: plugins: mine is missing",
+           "which says where the recipe names it");
+}
+
 int
 main(void)
 {
@@ -486,6 +518,7 @@ main(void)
     test_merges();
     test_pairs();
     test_large_variables();
+    test_plugins();
     end_reading();
     return done();
 }

@@ -319,15 +319,25 @@ load_plugins(struct eti_loader *l, const struct et_value *root, struct eti_fill 
         names[n++] = v->text;
         if (n == MOST || !l->env->load_plugins) {
             et_diagnostics_add(l->errors, n == MOST ? ET_E_LIMIT : ET_E_UNAVAILABLE,
-                               &places[n - 1], "plugins", NULL,
+                               &places[n - 1], "plugins",
+                               n == MOST ? NULL
+                                         : "a program that loads plugins gives its "
+                                           "struct et_recipe_env a load_plugins",
                                n == MOST ? "more than 15 plugins"
                                          : "this program loads no plugins");
             return ET_OK;
         }
     }
-    return n ? l->env->load_plugins(l->env->data, names, places, n, l->errors,
-                                    &fill->registry)
-             : ET_OK;
+    int before = l->errors->total;
+    et_status status = ET_OK;
+    if (n)
+        status = l->env->load_plugins(l->env->data, names, places, n, l->errors,
+                                      &fill->registry);
+    if ((status == ET_OK || status == ET_EINVAL) && l->errors->total > before) {
+        et_error_clear(l->cx); /* the errors say it, and where */
+        status = ET_OK;
+    }
+    return status;
 }
 
 /* Everything after the bytes are there. FOLDER is absolute, or NULL. */
