@@ -189,10 +189,17 @@ enum et_frame_number {
 };
 
 /* pack: n arrays into one flat array, each in its memory order, zeros between. */
+#ifdef __clang__ /* which has no __extension__ for this in C++ */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wc99-extensions"
+#endif
 struct et_pack_attr {
     int64_t total;                  /* elements of the result */
     __extension__ int64_t offset[]; /* one per input, in elements */
 };
+#ifdef __clang__
+#pragma clang diagnostic pop
+#endif
 
 /* A fused element-wise program: what the fusion pass makes of a chain.
  * Registers 0 .. n_in-1 are the inputs; step k writes register n_in + k. All arithmetic

@@ -29,7 +29,7 @@ sub present {
 # Alone in the standards that differ most, and all in one file, in two orders, in each.
 for (['cc', 'c', '-std=c99', 'C99', 1], ['cc', 'c', '-std=c11', 'C11', 0],
      ['cc', 'c', '-std=c17', 'C17', 0], ['cc', 'c', '-std=c2x', 'C23', 1],
-     ['c++', 'c++', '-std=c++17', 'C++17', 1]) {
+     ['c++', 'c++', '-std=c++17', 'C++17', 1], ['clang++', 'c++', '-std=c++17', 'C++17 by Clang', 0]) {
     my ($compiler, $language, $standard, $name, $alone) = @$_;
     SKIP: {
         skip "there is no $compiler", 1 + $alone unless present($compiler);
