@@ -51,6 +51,17 @@ step(int op, int n_src, int s0, int s1, int s2, double a)
     };
 }
 
+/* Does a step of O reduce its argument? CUDA's sinf and cosf keep the digits of 2/pi for
+ * large ones in an array, which has a stack frame. */
+static bool
+reduces(const struct et_fused_attr *o)
+{
+    for (int i = 0; i < o->n_steps; i++)
+        if (o->step[i].op == ET_OP_sin || o->step[i].op == ET_OP_cos)
+            return true;
+    return false;
+}
+
 /* Compiles the program of IN and OUT for each GPU; LANES is what a thread must take. */
 static void
 compiles(const char *what, const struct et_fused_attr *o, const struct et_desc *in,
@@ -80,7 +91,7 @@ compiles(const char *what, const struct et_fused_attr *o, const struct et_desc *
         et_status status = etk_rtc_compile(source, architectures[i], &code, &size,
                                            report, sizeof report);
         bool whole = strstr(report, " 0 bytes spill stores, 0 bytes spill loads") &&
-                     strstr(report, " 0 bytes stack frame");
+                     (reduces(o) || strstr(report, " 0 bytes stack frame"));
         if (!ok(status == ET_OK && size > 0 && whole,
                 "%s: compiles for sm_%d without spilling registers", what,
                 architectures[i])) {
