@@ -810,6 +810,8 @@ test_hub(void)
     all->go = 2;
     finish();
     is_str(ending(), "done 0 0", "the run ends,");
+    for (int ms = 0; kill(last_hub(), 0) == 0 && ms < 30000; ms++)
+        usleep(1000);
     ok(kill(last_hub(), 0) != 0, "and its hub with it");
 
     write_hub("bad", "exit 3");
