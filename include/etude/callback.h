@@ -80,7 +80,7 @@ const struct et_callback_class *et_callback_find(const char *name);
 const struct et_callback_class *et_logger_find(const char *name);
 
 /* OPTIONS: a struct of the class's type, copied (option.h); NULL = all defaults.
- * RUN_DIRECTORY is borrowed; NULL: there is none. */
+ * RUN_DIRECTORY is borrowed; NULL: the run has no directory. */
 ET_NODISCARD et_status et_callback_new(struct et_ctx *cx,
                                        const struct et_callback_class *c,
                                        const void *options, const char *run_directory,

@@ -66,7 +66,7 @@ struct et_custom_class {
     et_status (*infer)(struct et_ctx *cx, const struct et_call *call,
                        struct et_desc *out);
     /* Appends the gradient, as that of struct et_op does: DY[i] is the gradient of
-     * result i (NULL: there is none); fills DX[j], of operand j's shape and dtype,
+     * result i (NULL: it has none); fills DX[j], of operand j's shape and dtype,
      * where WANT[j]. NODE has the operands, the results and the class's attributes.
      * Optional: without one it cannot be differentiated. */
     et_status (*gradient)(struct et_graph *g, const struct et_node *node,

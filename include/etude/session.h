@@ -88,7 +88,8 @@ const struct et_state *et_session_state(struct et_session *s);
 const char *et_session_directory(const struct et_session *s);
 /* The recipe that it came to, as YAML with the origin of each value. */
 const char *et_session_recipe(const struct et_session *s);
-/* Data set I of eval_data, -1: train_data; NULL: there is none. */
+/* The loader of data set I of eval_data, or of train_data (I -1); NULL: the recipe has
+ * no such data. */
 struct et_loader *et_session_loader(struct et_session *s, int i);
 
 /* ---- numbers of a state, one by one ---- */
@@ -96,7 +97,8 @@ struct et_loader *et_session_loader(struct et_session *s, int i);
 /* The number of NAME: epoch, batch, sample, token, batch_in_epoch, seconds (of
  * training), loss (of the last batch), lr, batch_size, grad_accum; or what the record
  * under way has by that name, such as "metrics/train/Accuracy"; or an evaluation had
- * last, such as "metrics/eval/Accuracy". False where there is none. */
+ * last, such as "metrics/eval/Accuracy". False: no number has
+ * this name. */
 bool et_state_number(const struct et_state *state, const char *name, double *out);
 /* The name of the I-th of the numbers of record and evaluation; NULL past the last. */
 const char *et_state_number_name(const struct et_state *state, int i);

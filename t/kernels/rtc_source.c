@@ -51,8 +51,8 @@ step(int op, int n_src, int s0, int s1, int s2, double a)
     };
 }
 
-/* Does a step of O reduce its argument? CUDA's sinf and cosf keep the digits of 2/pi for
- * large ones in an array, which has a stack frame. */
+/* Does a step of O reduce its argument? CUDA's sinf and cosf keep the digits of 2/pi
+ * for large ones in an array, which has a stack frame. */
 static bool
 reduces(const struct et_fused_attr *o)
 {

@@ -36,8 +36,8 @@ struct et_session {
 
 /* ---- what is called at events ---- */
 
-/* Records go to the run until it has ended: what is evaluated after that is none of
- * its. */
+/* Records go to the run until it has ended. Evaluations after that do not belong to
+ * it. */
 static void
 write_record(struct et_sink *sink, const struct et_record *record)
 {

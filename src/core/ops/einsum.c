@@ -26,7 +26,7 @@ struct einsum {
     int n;
     struct names operand[MOST], result;
     int start[MOST];         /* where each operand's names begin */
-    int64_t length[LETTERS]; /* of each letter's axes; -1: there is none */
+    int64_t length[LETTERS]; /* of each letter's axes; -1: unused letter */
 };
 
 /* An array and the letters of its axes. */
@@ -51,7 +51,7 @@ static et_status ET_PRINTF(4, 5)
                    e->text, at + 1, what);
 }
 
-/* Reads letters from *AT on, up to what is none. */
+/* Reads letters from *AT on, up to the first other character. */
 static et_status
 read_names(const struct einsum *e, int *at, struct names *to)
 {

@@ -44,8 +44,9 @@
     et_apply(g, ET_OP_##name, ETI_LIST(__VA_ARGS__), ETI_COUNT(__VA_ARGS__), attr,     \
              sizeof *(attr), out)
 
-/* What a function that cannot go on without its operands, one of which is NULL, gives
- * back. Where the graph has no error yet, that is one: it names the function. */
+/* What a function returns that needs its operands, one of which is NULL. Where the
+ * graph has no error yet, the missing operand becomes its error, with the function's
+ * name. */
 #define ETI_MISSING(g, ...)                                                            \
     eti_missing(g, __func__, ETI_LIST(__VA_ARGS__), ETI_COUNT(__VA_ARGS__))
 struct et_tensor *eti_missing(struct et_graph *g, const char *call,

@@ -22,8 +22,8 @@ eti_param_span(const struct et_param_slot *slot)
 ET_NODISCARD et_status eti_param_space_add_moments(struct et_ctx *cx,
                                                    struct et_param_space *s,
                                                    const char *const *names, int n);
-/* The states that TYPE, a rule by tensor, keeps with OPTIONS; zeros. EINVAL for a shape
- * that is none. */
+/* Adds the states that TYPE, a rule by tensor, keeps with OPTIONS, as zeros. EINVAL: a
+ * state's shape has too many axes or one below 1. */
 ET_NODISCARD et_status eti_param_states_add(struct et_ctx *cx, struct et_param_space *s,
                                             const struct et_optimizer_class *type,
                                             const void *options);

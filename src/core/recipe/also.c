@@ -128,7 +128,7 @@ find_also(const struct eti_target *targets, int n, const char *key, char *mark)
     return row;
 }
 
-/* The value in MAPPING, other than V, that is one of ROW too. */
+/* Another value than V in MAPPING whose key is a name of ROW; NULL: only V's is. */
 static struct et_value *
 find_twin(const struct et_value *mapping, const struct et_option *row,
           const struct et_value *v)
