@@ -33,11 +33,14 @@ def bf16(row):
 
 
 # In a small batch ResNet-50's gradient is long, 440 with 16 images, and rounding grows with
-# every step: at 1e-5 both sides' losses are 0.3 % apart after ten.
+# every step: at 1e-6 PyTorch's own two layouts are 0.15 % apart in the loss after ten (6.5846
+# and 6.5942; in f64 6.5874), so it is compared after five. ResNet-18 ends at 1 x 1 pixels with
+# images of 28: its layouts differ by 3e-4 after ten steps and by as much as is allowed after
+# 100.
 RGB = {"channels": 3, "classes": 1000, "lr": "1e-6"}
 RESNET20 = images("resnet20", 128, 28)
-RESNET18 = images("resnet18", 64, 28, tiny=(8, 64))
-RESNET50_96 = images("resnet50", 16, 96, proof=(1, 10), tiny=(8, 64), **RGB)
+RESNET18 = images("resnet18", 64, 28, proof=(1, 10), tiny=(8, 64))
+RESNET50_96 = images("resnet50", 16, 96, proof=(1, 5), tiny=(8, 64), **RGB)
 BYTES = text(32, 128, 4, 128, 4, 256)
 D384 = text(8, 256, 6, 384, 6, 256, proof=(1, 10))
 WORK = {
