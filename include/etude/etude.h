@@ -11,7 +11,8 @@
  *  4. option.h time.h rng.h    option tables, training time, counter-based randomness
  *
  *  5. module.h nn.h model.h    networks: formulas on a graph
- *  6. data.h optim.h sched.h metric.h   what a loop is made of: examples/own_loop.c
+ *  6. transform.h              pictures on their way into a batch
+ *     data.h optim.h sched.h metric.h   what a loop is made of: examples/own_loop.c
  *  7. event.h archive.h state.h algorithm.h callback.h logger.h checkpoint.h trainer.h
  *     the loop, and who is called in it: examples/custom_algorithm.c, distillation.c;
  *     functional.h: algorithms as functions; control.h: what people ask of a run
@@ -40,6 +41,7 @@
 #include "etude/rng.h"
 #include "etude/time.h"
 #include "etude/option.h"
+#include "etude/transform.h"
 #include "etude/module.h"
 #include "etude/nn.h"
 #include "etude/model.h"

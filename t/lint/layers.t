@@ -25,6 +25,9 @@ my %only = (
     # Without a supervisor the run itself writes its log of events (DESIGN.md section 6).
     'msgpack' => 'src/(dist|core/(journal|library))',
     'sqlite3' => 'src/core/library',
+    'jpeglib.h' => 'src/core/image',
+    'webp/' => 'src/core/image',
+    'png.h' => 'src/core/(image|callbacks)',
     'curses' => 'src/tui',
 );
 
