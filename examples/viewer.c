@@ -5,8 +5,9 @@
  *     viewer $XDG_RUNTIME_DIR/etude/brisk-otter.sock [RECORDS [pause|continue|...]]
  *
  * prints the records of a run as they come, a line each, and ends after RECORDS of them
- * or with the run. With an operation it first gives that command, and prints what came
- * of it. Build it with
+ * or with the run. With an operation it first gives that command, prints what came of
+ * it, and ends no sooner: the record of a command may come before the answer. Build it
+ * with
  *
  *     cc viewer.c -o viewer $(pkg-config --cflags --libs libzmq msgpack-c) */
 #include <msgpack.h>
@@ -28,6 +29,7 @@ struct viewer {
     int64_t incarnation; /* likewise */
     int64_t taken;       /* messages since credit was given */
     int64_t printed;
+    bool waits; /* for what comes of its command */
 };
 
 /* ---- writing ---- */
@@ -199,6 +201,8 @@ on_frame(struct viewer *v, const msgpack_object *f, const char *op)
         printf("\n");
     }
     fflush(stdout);
+    if (is(kind, "APPLIED") || is(kind, "REJECTED") || is(kind, "EXPIRED"))
+        v->waits = false;
     return !is(kind, "BYE") && !is(kind, "REFUSE");
 }
 
@@ -236,6 +240,7 @@ main(int argc, char **argv)
     char address[256];
     int64_t most = argc > 2 ? strtoll(argv[2], NULL, 10) : INT64_MAX;
     const char *op = argc > 3 ? argv[3] : NULL;
+    v.waits = op != NULL;
     int silent = 0, zero = 0;
     bool goes_on = true;
     if (argc < 2) {
@@ -251,7 +256,7 @@ main(int argc, char **argv)
         return 69;
     }
     say_hello(&v);
-    while (goes_on && v.printed < most && silent < PATIENCE_MS) {
+    while (goes_on && (v.printed < most || v.waits) && silent < PATIENCE_MS) {
         zmq_pollitem_t item = {.socket = v.socket, .events = ZMQ_POLLIN};
         if (zmq_poll(&item, 1, WAIT_MS) == 0) {
             silent += WAIT_MS;
@@ -261,7 +266,7 @@ main(int argc, char **argv)
         silent = 0;
         zmq_msg_t m;
         zmq_msg_init(&m);
-        while (goes_on && v.printed < most &&
+        while (goes_on && (v.printed < most || v.waits) &&
                zmq_msg_recv(&m, v.socket, ZMQ_DONTWAIT) >= 0)
             goes_on = read_message(&v, &m, op);
         zmq_msg_close(&m);

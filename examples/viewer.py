@@ -5,7 +5,8 @@
     viewer.py $XDG_RUNTIME_DIR/etude/brisk-otter.sock [RECORDS [OPERATION [KEY] [VALUE]]]
 
 prints the records of a run as they come, a line each, and ends after RECORDS of them or
-with the run. With an operation it first gives that command, and prints what came of it:
+with the run. With an operation it first gives that command, prints what came of it, and
+ends no sooner (the record of a command may come before the answer):
 pause; stop; set optimizer.lr 0.05; algo mixup off; loglevel debug; annotate TEXT.
 The packages are python3-zmq and python3-msgpack.
 """
@@ -67,7 +68,8 @@ class Viewer:
     def watch(self, most, op, *words):
         self.send("HELLO", minor=0, stream=True, credit=CREDIT)
         silent = 0
-        while self.printed < most and silent < 10:
+        waits = op is not None  # for what comes of the command
+        while (self.printed < most or waits) and silent < 10:
             f = self.receive()
             silent = 0 if f else silent + 1
             if f is None or self.taken >= CREDIT // 2:
@@ -86,6 +88,8 @@ class Viewer:
             if kind in TALK:
                 said = ["%s=%s" % (k, f[BODY][k]) for k in KEYS if k in f[BODY]]
                 print(" ".join([kind] + said), flush=True)
+            if kind in ("APPLIED", "REJECTED", "EXPIRED"):
+                waits = False
             if kind in ("BYE", "REFUSE"):
                 break
         return 0 if silent < 10 else 69

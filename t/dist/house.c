@@ -220,6 +220,10 @@ house_supervise(struct house *h)
 {
     char bytes[ETD_CONTROL_BYTES];
     ssize_t n;
+    if (h->n_held > 0 && !h->holds_answers) {
+        (void)!send(h->supervisor, h->held, h->n_held, MSG_NOSIGNAL);
+        h->n_held = 0;
+    }
     while (h->supervisor >= 0 &&
            (n = recv(h->supervisor, bytes, sizeof bytes, MSG_DONTWAIT)) > 0) {
         struct etd_frame f;
@@ -238,7 +242,10 @@ house_supervise(struct house *h)
         h->last = c;
         struct etd_answer a = answer_to(h, &c);
         size_t size = etd_answer_write(bytes, sizeof bytes, &f.head, &a);
-        if (send(h->supervisor, bytes, size, MSG_NOSIGNAL) < 0)
+        if (h->holds_answers && size <= sizeof h->held) {
+            memcpy(h->held, bytes, size);
+            h->n_held = size;
+        } else if (send(h->supervisor, bytes, size, MSG_NOSIGNAL) < 0)
             return;
     }
 }

@@ -25,6 +25,9 @@ struct house {
     /* of house_supervise */
     int64_t rev, applied, commands;
     struct etd_command last; /* that the hub passed on */
+    bool holds_answers; /* commands are applied and recorded, but not yet answered */
+    char held[1024];    /* the answer to the last one, meanwhile */
+    size_t n_held;
     int places; /* how often it said where it listens, or why it does not; */
     char place[128], why[256]; /* and what it said last */
     struct et_mark {
@@ -44,7 +47,8 @@ void house_kill(struct house *h);
 /* Adds N records of batches, evaluations and lines of text, and writes them down. */
 void house_tell(struct house *h, int n);
 /* Answers the commands that came: a set with value "bad" is REJECTED, a checkpoint
- * EXPIRED, all else APPLIED once. What the hub says of its place is kept. */
+ * EXPIRED, all else APPLIED once. What the hub says of its place is kept. While answers are
+ * held one command may come. */
 void house_supervise(struct house *h);
 /* Of the hub: bytes in memory that are its own, open descriptors. */
 int64_t house_memory(const struct house *h);
