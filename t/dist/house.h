@@ -47,8 +47,8 @@ void house_kill(struct house *h);
 /* Adds N records of batches, evaluations and lines of text, and writes them down. */
 void house_tell(struct house *h, int n);
 /* Answers the commands that came: a set with value "bad" is REJECTED, a checkpoint
- * EXPIRED, all else APPLIED once. What the hub says of its place is kept. While answers are
- * held one command may come. */
+ * EXPIRED, all else APPLIED once. What the hub says of its place is kept. While answers
+ * are held one command may come. */
 void house_supervise(struct house *h);
 /* Of the hub: bytes in memory that are its own, open descriptors. */
 int64_t house_memory(const struct house *h);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target of pictures; see replay.h. The input is a file. It is read whole, in part,
- * shrunk, as grey and as a mask.
+/* Fuzz target of pictures; see replay.h. The input is a file. It is read whole, in
+ * part, shrunk, as grey and as a mask.
  *
  * Whatever the bytes: no crash; what is accepted has the pixels that were asked for,
  * what is not has a sentence. */

@@ -186,7 +186,8 @@ shrinks(void)
                p.y + by * (double)p.pixels.H >= (double)(want.y + want.h) &&
                p.x + by * (double)p.pixels.W >= (double)(want.x + want.w),
            "and they cover the part");
-        /* The transform to fewer values is no mean; green is a ramp, which both keep. */
+        /* The transform to fewer values is no mean; green is a ramp, which both keep.
+         */
         double off = shrunk_distance(&p, &want);
         ok(p.shrunk == 1 || off < 3 || cases[i].h < 16,
            "each is the mean of what it covers (%.2f off)", off);

@@ -29,9 +29,10 @@ enum {
     SHOWN = 3, /* failures that are described */
 };
 
-/* As in t/ops/gradients.c, whose loss is as large. A difference over H is off by h^2 / 6
- * times the third derivative, which a dozen operations can make 1e5 and more: where it
- * disagrees, one over FINER, whose rounding is still below the tolerance, decides. */
+/* As in t/ops/gradients.c, whose loss is as large. A difference over H is off by h^2 /
+ * 6 times the third derivative, which a dozen operations can make 1e5 and more: where
+ * it disagrees, one over FINER, whose rounding is still below the tolerance, decides.
+ */
 static const double h = 1e-5, finer = 1e-6, tolerance = 1e-6;
 /* Of f32, by the largest gradient of its graph: a dozen operations with sums of 30
  * terms round some hundred times, by 6e-8 each, of terms that are some times larger

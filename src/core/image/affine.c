@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* affine.c: a picture turned, sheared, moved. See affine.h.
  *
- * Places are whole numbers of 2^-32 pixels, and weights of 2^-10: values are within 1 of
- * those of real numbers, and the same whatever the compiler makes of the loops. */
+ * Places are whole numbers of 2^-32 pixels, and weights of 2^-10: values are within 1
+ * of those of real numbers, and the same whatever the compiler makes of the loops. */
 #include "core/image/affine.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* affine.h: a picture turned, sheared, moved: each pixel of the result asks one place of
- * the input. */
+/* affine.h: a picture turned, sheared, moved: each pixel of the result asks one place
+ * of the input. */
 #ifndef ETI_IMAGE_AFFINE_H
 #define ETI_IMAGE_AFFINE_H
 
@@ -13,7 +13,8 @@ struct eti_affine {
     double m[6];
 };
 
-/* What shows first as A says, then as B does: a point p of the result lies at A(B(p)). */
+/* What shows first as A says, then as B does: a point p of the result lies at A(B(p)).
+ */
 struct eti_affine eti_affine_after(const struct eti_affine *a,
                                    const struct eti_affine *b);
 /* About the point (CX, CY): turned clockwise by ANGLE degrees, sheared by SHEAR_X and

@@ -40,8 +40,8 @@ struct eti_picture_want {
 };
 
 /* What came: PIXELS has all of the part, and a few columns and rows more where it was
- * shrunk. A point (y, x) of the file's picture is ((y - Y) / SHRUNK, (x - X) / SHRUNK) in
- * PIXELS. Valid until the decoder's next call. */
+ * shrunk. A point (y, x) of the file's picture is ((y - Y) / SHRUNK, (x - X) / SHRUNK)
+ * in PIXELS. Valid until the decoder's next call. */
 struct eti_picture {
     struct et_pixels pixels;
     double y, x;

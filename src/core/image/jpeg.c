@@ -8,8 +8,8 @@
  * two columns and rows more than wanted are asked for, since colours, which are mostly
  * stored at half the size, are interpolated from their neighbours.
  *
- * To shrink by 2, 4 or 8, a block of 8 x 8 values is transformed to fewer: for these the
- * library has fast code, not for the steps between. */
+ * To shrink by 2, 4 or 8, a block of 8 x 8 values is transformed to fewer: for these
+ * the library has fast code, not for the steps between. */
 #include "config.h"
 
 #include "core/image/decode.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* levels.h: what changes pixels one by one, in place: torchvision's functional.v2 on bytes.
+/* levels.h: what changes pixels one by one, in place: torchvision's functional.v2 on
+ * bytes.
  *
- * Canvases have one channel or three, which are red, green, blue. Values are computed in
- * float as torchvision does, and cut off, not rounded, where it does so. */
+ * Canvases have one channel or three, which are red, green, blue. Values are computed
+ * in float as torchvision does, and cut off, not rounded, where it does so. */
 #ifndef ETI_IMAGE_LEVELS_H
 #define ETI_IMAGE_LEVELS_H
 

@@ -41,8 +41,8 @@ void eti_pixels_copy(const struct et_pixels *p, uint8_t *out);
 /* Are the values of a row one behind the other? */
 bool eti_pixels_has_packed_rows(const struct et_pixels *p);
 
-/* The brightness of N pixels of red, green, blue, in whole numbers as Pillow's "L" (ITU-R
- * 601-2): (19595 R + 38470 G + 7471 B + 2^15) / 2^16. OUT may be RGB. */
+/* The brightness of N pixels of red, green, blue, in whole numbers as Pillow's "L"
+ * (ITU-R 601-2): (19595 R + 38470 G + 7471 B + 2^15) / 2^16. OUT may be RGB. */
 void eti_grey_of_rgb(const uint8_t *rgb, int64_t n, uint8_t *out);
 
 #endif

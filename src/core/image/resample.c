@@ -7,7 +7,8 @@
  * numbers all along: with SSE2's products of 16 bits, or without, the bits are the
  * same.
  *
- * Source: the filters and the middle of a pixel as in Pillow, src/libImaging/Resample.c. */
+ * Source: the filters and the middle of a pixel as in Pillow,
+ * src/libImaging/Resample.c. */
 #include "core/image/resample.h"
 
 #include <math.h>
@@ -349,7 +350,8 @@ pick(struct eti_resampler *r, const struct et_pixels *in, const struct eti_axis 
 
 /* ---- all of it ---- */
 
-/* The columns and rows that are looked at, as packed rows: P itself where it has such. */
+/* The columns and rows that are looked at, as packed rows: P itself where it has such.
+ */
 static et_status
 pack(struct eti_resampler *r, struct et_pixels *p, const struct taps *y,
      const struct taps *x, struct et_error *why)

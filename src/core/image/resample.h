@@ -22,11 +22,11 @@ struct eti_resampler {
 /* The axis that shows [FROM, TO) of the input by N values, and sees nothing else. */
 struct eti_axis eti_axis_of(int64_t from, int64_t to, int64_t n);
 
-/* Writes y.n x x.n pixels of IN's channels to OUT, rows STRIDE bytes apart. Bilinear and bicubic are
- * Pillow's: where the picture shrinks, the filter is as wide as what a pixel of the
- * result covers. Weights have 14 to 16 bits, and what lies between the two axes 14, so
- * that values are within 1 of Pillow's, which rounds between them; a plane stays a
- * plane. The same on every processor. ENOMEM: in WHY. */
+/* Writes y.n x x.n pixels of IN's channels to OUT, rows STRIDE bytes apart. Bilinear
+ * and bicubic are Pillow's: where the picture shrinks, the filter is as wide as what a
+ * pixel of the result covers. Weights have 14 to 16 bits, and what lies between the two
+ * axes 14, so that values are within 1 of Pillow's, which rounds between them; a plane
+ * stays a plane. The same on every processor. ENOMEM: in WHY. */
 ET_NODISCARD et_status eti_resample(struct eti_resampler *r, const struct et_pixels *in,
                                     const struct eti_axis *y, const struct eti_axis *x,
                                     enum et_filter filter, uint8_t *out, int64_t stride,
