@@ -245,7 +245,8 @@ struct et_bottleneck_module {
  * D]. */
 struct et_attention_options {
     int64_t d_model, n_heads;
-    double dropout, out_std; /* 0; std of c_proj's initial weights, 0.02 */
+    double dropout, out_std;  /* 0; std of c_proj's initial weights, 0.02 */
+    double attention_dropout; /* of the probabilities, 0 */
 };
 
 struct et_attention_module {
@@ -278,6 +279,7 @@ struct et_gpt2_mlp_module {
 struct et_gpt2_block_options {
     int64_t d_model, n_heads;
     double dropout, out_std;
+    double attention_dropout; /* 0 */
 };
 
 struct et_gpt2_block_module {
@@ -289,7 +291,8 @@ struct et_gpt2_block_module {
 struct et_gpt2_options {
     int64_t n_layers, d_model, n_heads, max_seq_len, vocab_size;
     double dropout;
-    bool alibi; /* a bias on the scores instead of the table wpe */
+    bool alibi;               /* a bias on the scores instead of the table wpe */
+    double attention_dropout; /* of the attention's probabilities, 0 */
 };
 
 /* Tokens I32 [B,T] -> [B,T,D]. */
@@ -309,6 +312,8 @@ struct et_gpt2_module {
 struct et_bert_options {
     int64_t n_layers, d_model, n_heads, max_seq_len, vocab_size;
     double dropout;
+    double attention_dropout; /* of the attention's probabilities, 0 */
+    int64_t token_types;      /* rows of their table, 2 */
 };
 
 /* Tokens I32 [B,T] -> [B,T,D]. */
@@ -324,6 +329,7 @@ struct et_bert_self_attention_module {
     int64_t n_heads;
     struct et_param alibi; /* [1,H,S,S] buffer added to the scores; absent unless set */
     struct et_module *query, *key, *value;
+    double attention_dropout;
 };
 
 /* LN(dropout(dense(h)) + f->residual). Two classes: bert_self_output ends an attention

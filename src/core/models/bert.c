@@ -8,8 +8,8 @@
 
 struct bert_model_options {
     struct et_model_options common;
-    int64_t n_layers, d_model, n_heads, max_seq_len, vocab_size;
-    double dropout;
+    int64_t n_layers, d_model, n_heads, max_seq_len, vocab_size, token_types;
+    double dropout, attention_dropout;
 };
 
 static et_status
@@ -21,7 +21,9 @@ bert_build(struct et_ctx *cx, struct et_model *m, const void *options,
                              facts));
     return ET_NEW(cx, &m->root, bert, .n_layers = o->n_layers, .d_model = o->d_model,
                   .n_heads = o->n_heads, .max_seq_len = o->max_seq_len,
-                  .vocab_size = m->num_classes, .dropout = o->dropout);
+                  .vocab_size = m->num_classes, .dropout = o->dropout,
+                  .attention_dropout = o->attention_dropout,
+                  .token_types = o->token_types);
 }
 
 #define COUNT(field, deflt, text)                                                      \
@@ -43,7 +45,9 @@ const struct et_model_class et_bert_model = {
                     COUNT(n_heads, "12", "attention heads; they divide d_model"),
                     COUNT(max_seq_len, "512", "longest sequence"),
                     ETI_MODEL_VOCABULARY(bert_model_options, "30522"),
+                    COUNT(token_types, "2", "kinds of tokens that can be told apart"),
                     ETI_MODEL_DROPOUT(bert_model_options, "0.1"),
+                    ETI_MODEL_ATTENTION_DROPOUT(bert_model_options),
                     {0},
                 },
             .options_size = sizeof(struct bert_model_options),

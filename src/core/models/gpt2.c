@@ -12,7 +12,7 @@ static const char *const positions[] = {"learned", "alibi", NULL};
 struct gpt2_model_options {
     struct et_model_options common;
     int64_t n_layers, d_model, n_heads, max_seq_len, vocab_size;
-    double dropout;
+    double dropout, attention_dropout;
     int position;
 };
 
@@ -26,7 +26,8 @@ gpt2_build(struct et_ctx *cx, struct et_model *m, const void *options,
     return ET_NEW(cx, &m->root, gpt2, .n_layers = o->n_layers, .d_model = o->d_model,
                   .n_heads = o->n_heads, .max_seq_len = o->max_seq_len,
                   .vocab_size = m->num_classes, .dropout = o->dropout,
-                  .alibi = o->position == POSITION_ALIBI);
+                  .alibi = o->position == POSITION_ALIBI,
+                  .attention_dropout = o->attention_dropout);
 }
 
 #define COUNT(field, deflt, text)                                                      \
@@ -57,6 +58,7 @@ const struct et_model_class et_gpt2_model = {
                         .help = "how positions enter: a learned table, or ALiBi's bias",
                     },
                     ETI_MODEL_DROPOUT(gpt2_model_options, "0"),
+                    ETI_MODEL_ATTENTION_DROPOUT(gpt2_model_options),
                     {0},
                 },
             .options_size = sizeof(struct gpt2_model_options),

@@ -25,6 +25,11 @@ ET_NODISCARD et_status eti_language_size(struct et_ctx *cx, struct et_model *m,
     {.name = "dropout", .type = ET_OPT_FLOAT, .offset = offsetof(struct tag, dropout), \
      .def = (deflt), .min = 0, .max = 1, .flags = ET_OPT_MAX_OPEN,                     \
      .help = "probability of zero behind embeddings and branches"}
+#define ETI_MODEL_ATTENTION_DROPOUT(tag)                                               \
+    {.name = "attention_dropout", .type = ET_OPT_FLOAT,                                \
+     .offset = offsetof(struct tag, attention_dropout), .def = "0", .min = 0,          \
+     .max = 1, .flags = ET_OPT_MAX_OPEN,                                               \
+     .help = "probability of zero of what attention gives a token"}
 /* clang-format on */
 
 #endif

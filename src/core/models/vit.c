@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vit.c: vision transformer, S/16: patches of 16x16 as tokens, a class token in front.
+/* vit.c: vision transformers: patches of 16x16 as tokens, a class token in front.
  *
  * x = [cls; patches W] + pos; blocks h = x + attn(norm1 x), y = h + mlp(norm2 h); norm;
  * logits = head of the class token. Source: Dosovitskiy et al. 2020 (arXiv 2010.11929);
- * sizes from spec/trainer.md 15.2; timm's names. */
+ * sizes from its table 1, and of Ti and S from Touvron et al. 2020 (2012.12877), table
+ * 1; timm's names. */
+#include "core/modules/common.h"
 #include "etude/model.h"
-#include "etude/nn.h"
 
-#define EPS          1e-6
 #define POSITION_STD 0.02
 #define CLASS_STD    1e-6
 
 struct et_vit_options {
     struct et_model_options common;
     int64_t d_model, n_layers, n_heads, patch;
-    double dropout;
+    double dropout, attention_dropout, eps;
     int64_t tokens; /* patches of an image; from the data */
 };
 
@@ -24,6 +24,7 @@ struct vit_attention_module {
     struct et_module base;
     struct et_module *qkv, *proj, *proj_drop;
     int64_t n_heads;
+    double dropout; /* of the probabilities */
 };
 
 static et_status
@@ -32,6 +33,7 @@ attention_init(struct et_ctx *cx, struct et_module *base, const void *options)
     struct vit_attention_module *m = (struct vit_attention_module *)base;
     const struct et_vit_options *o = options;
     m->n_heads = o->n_heads;
+    m->dropout = o->attention_dropout;
     ET_TRY(ET_NEW(cx, &m->qkv, linear, .in_features = o->d_model,
                   .out_features = 3 * o->d_model));
     ET_TRY(ET_NEW(cx, &m->proj, linear, .in_features = o->d_model,
@@ -56,9 +58,10 @@ attention_forward(struct et_module *base, struct et_forward *f, struct et_tensor
     struct et_tensor *qkv = et_forward(f, m->qkv, x);
     if (!qkv)
         return NULL;
-    struct et_tensor *y =
-        et_sdpa(f->g, heads(f, qkv, 0, m->n_heads), heads(f, qkv, 1, m->n_heads),
-                heads(f, qkv, 2, m->n_heads), NULL, false, 0);
+    struct et_tensor *const parts[] = {heads(f, qkv, 0, m->n_heads),
+                                       heads(f, qkv, 1, m->n_heads),
+                                       heads(f, qkv, 2, m->n_heads)};
+    struct et_tensor *y = eti_attend(f, parts, NULL, false, m->dropout);
     y = et_permute(f->g, y, (const int[]){0, 2, 1, 3});
     y = et_reshape(f->g, y, x->desc.ndim, x->desc.shape);
     return et_forward(f, m->proj_drop, et_forward(f, m->proj, y));
@@ -99,9 +102,9 @@ block_init(struct et_ctx *cx, struct et_module *base, const void *options)
     struct vit_block_module *m = (struct vit_block_module *)base;
     const struct et_vit_options *o = options;
     int64_t d = o->d_model;
-    ET_TRY(ET_NEW(cx, &m->norm1, layer_norm, .features = d, .eps = EPS));
+    ET_TRY(ET_NEW(cx, &m->norm1, layer_norm, .features = d, .eps = o->eps));
     ET_TRY(et_module_new(cx, &vit_attention_class, o, &m->attn));
-    ET_TRY(ET_NEW(cx, &m->norm2, layer_norm, .features = d, .eps = EPS));
+    ET_TRY(ET_NEW(cx, &m->norm2, layer_norm, .features = d, .eps = o->eps));
     ET_TRY(et_module_new(cx, &et_sequential_class, NULL, &m->mlp));
     ET_TRY(ET_ADD(cx, m->mlp, "fc1", linear, .in_features = d, .out_features = 4 * d));
     ET_TRY(et_module_add(cx, m->mlp, "act", &et_gelu_class, NULL));
@@ -170,7 +173,7 @@ vit_init(struct et_ctx *cx, struct et_module *base, const void *options)
     ET_TRY(et_module_new(cx, &et_sequential_class, NULL, &m->blocks));
     for (int64_t i = 0; i < o->n_layers; i++)
         ET_TRY(et_module_add(cx, m->blocks, NULL, &vit_block_class, o));
-    ET_TRY(ET_NEW(cx, &m->norm, layer_norm, .features = d, .eps = EPS));
+    ET_TRY(ET_NEW(cx, &m->norm, layer_norm, .features = d, .eps = o->eps));
     return ET_NEW(cx, &m->head, linear, .in_features = d,
                   .out_features = o->common.num_classes);
 }
@@ -247,44 +250,59 @@ vit_build(struct et_ctx *cx, struct et_model *m, const void *options,
         .max = 1 << 16, .help = (text)                                                 \
     }
 
-const struct et_model_class et_vit_s16_model = {
-    .info =
-        {
-            .name = "vit_s16",
-            .class_name = "ViTS16",
-            .summary = "small vision transformer over patches of an image",
-            .source = "arXiv 2010.11929",
-            .applies_to = "vision",
-            .options =
-                (const struct et_option[]){
-                    ET_MODEL_OPTIONS(et_vit_options),
-                    COUNT(d_model, "384", "width of the residual stream"),
-                    COUNT(n_layers, "12", "transformer blocks"),
-                    COUNT(n_heads, "6", "attention heads; they divide d_model"),
-                    COUNT(patch, "16", "height and width of a patch in pixels"),
-                    {
-                        .name = "dropout",
-                        .type = ET_OPT_FLOAT,
-                        .offset = offsetof(struct et_vit_options, dropout),
-                        .def = "0.1",
-                        .min = 0,
-                        .max = 1,
-                        .flags = ET_OPT_MAX_OPEN,
-                        .help = "probability of zero behind embeddings and branches",
-                    },
-                    {0},
-                },
-            .options_size = sizeof(struct et_vit_options),
-        },
-    .task = ET_TASK_CLASSIFICATION,
-    /* timm.models.vision_transformer, weight_init "": trunc_normal_(std=.02) for linear
-     * layers and positions. Its bounds are -2 and 2 themselves, not deviations: nothing
-     * is cut off. The patches' convolution is left as nn.Conv2d makes it. */
-    .beginning =
-        "linear layers and positions N(0, 0.02^2), their biases 0, the class "
-        "token N(0, 1e-12), the patches' convolution U(+-1/sqrt(fan_in)), norms 1 "
-        "and 0, as timm",
-    .initializer =
-        (const char *const[]){"linear_small_normal", "linear_zero_bias", NULL},
-    .build = vit_build,
-};
+#define SHARE(field, deflt, text)                                                      \
+    {                                                                                  \
+        .name = #field, .type = ET_OPT_FLOAT,                                          \
+        .offset = offsetof(struct et_vit_options, field), .def = (deflt), .min = 0,    \
+        .max = 1, .flags = ET_OPT_MAX_OPEN, .help = (text)                             \
+    }
+
+/* timm.models.vision_transformer, weight_init "": trunc_normal_(std=.02) for linear
+ * layers and positions. Its bounds are -2 and 2 themselves, not deviations: nothing is
+ * cut off. The patches' convolution is left as nn.Conv2d makes it. */
+static const char vit_beginning[] =
+    "linear layers and positions N(0, 0.02^2), their biases 0, the class token N(0, "
+    "1e-12), the patches' convolution U(+-1/sqrt(fan_in)), norms 1 and 0, as timm";
+static const char *const vit_initializer[] = {"linear_small_normal", "linear_zero_bias",
+                                              NULL};
+
+/* One size of the family. */
+#define VIT(id, class_text, summary_text, width, layers, heads)                        \
+    const struct et_model_class et_##id##_model = {                                    \
+        .info =                                                                        \
+            {                                                                          \
+                .name = #id,                                                           \
+                .class_name = class_text,                                              \
+                .summary = summary_text,                                               \
+                .source = "arXiv 2010.11929",                                          \
+                .applies_to = "vision",                                                \
+                .options =                                                             \
+                    (const struct et_option[]){                                        \
+                        ET_MODEL_OPTIONS(et_vit_options),                              \
+                        COUNT(d_model, width, "width of the residual stream"),         \
+                        COUNT(n_layers, layers, "transformer blocks"),                 \
+                        COUNT(n_heads, heads, "attention heads; they divide d_model"), \
+                        COUNT(patch, "16", "height and width of a patch in pixels"),   \
+                        SHARE(dropout, "0.1",                                          \
+                              "probability of zero behind embeddings and branches"),   \
+                        SHARE(attention_dropout, "0",                                  \
+                              "probability of zero of what attention gives a token"),  \
+                        SHARE(eps, "1e-6", "added to the variance in norms"),          \
+                        {0},                                                           \
+                    },                                                                 \
+                .options_size = sizeof(struct et_vit_options),                         \
+            },                                                                         \
+        .task = ET_TASK_CLASSIFICATION,                                                \
+        .beginning = vit_beginning,                                                    \
+        .initializer = vit_initializer,                                                \
+        .build = vit_build,                                                            \
+    };
+
+VIT(vit_ti16, "ViTTi16", "tiny vision transformer over patches of an image", "192",
+    "12", "3")
+VIT(vit_s16, "ViTS16", "small vision transformer over patches of an image", "384", "12",
+    "6")
+VIT(vit_b16, "ViTB16", "base vision transformer over patches of an image", "768", "12",
+    "12")
+VIT(vit_l16, "ViTL16", "large vision transformer over patches of an image", "1024",
+    "24", "16")

@@ -5,7 +5,7 @@
  * y = LN(a + B gelu(A a)). Source: Devlin et al. 2018 (arXiv 1810.04805); names as in
  * Hugging Face's BertForMaskedLM, as is [PAD], token 0: its row begins as 0 and gets no
  * gradient where it is looked up. Differs: all tokens are of type 0, and padding is
- * attended to; there is no dropout on attention probabilities. */
+ * attended to. */
 #include "core/modules/common.h"
 
 #define EPS 1e-12
@@ -75,7 +75,8 @@ bert_embeddings_init(struct et_ctx *cx, struct et_module *base, const void *opti
     ET_TRY(ET_NEW(cx, &m->word_embeddings, embedding, .num_embeddings = o->vocab_size,
                   .features = o->d_model, .std = STD, .padding = true));
     ET_TRY(table_new(cx, &m->position_embeddings, o->max_seq_len, o->d_model));
-    ET_TRY(table_new(cx, &m->token_type_embeddings, 2, o->d_model));
+    ET_TRY(table_new(cx, &m->token_type_embeddings, eti_int_or(o->token_types, 2),
+                     o->d_model));
     ET_TRY(ET_NEW(cx, &m->LayerNorm, layer_norm, .features = o->d_model, .eps = EPS));
     return ET_NEW(cx, &m->dropout, dropout, .p = o->dropout);
 }
@@ -116,6 +117,7 @@ bert_self_attention_init(struct et_ctx *cx, struct et_module *base, const void *
         return ET_FAIL(cx, ET_EINVAL, "%lld heads do not divide d_model %lld",
                        (long long)o->n_heads, (long long)o->d_model);
     m->n_heads = o->n_heads;
+    m->attention_dropout = o->attention_dropout;
     ET_TRY(linear_new(cx, &m->query, o->d_model, o->d_model));
     ET_TRY(linear_new(cx, &m->key, o->d_model, o->d_model));
     return linear_new(cx, &m->value, o->d_model, o->d_model);
@@ -145,10 +147,12 @@ bert_self_attention_forward(struct et_module *base, struct et_forward *f,
     int64_t t = x->desc.shape[1];
     if (bias)
         bias = et_slice(g, et_slice(g, bias, 2, 0, t, 1), 3, 0, t, 1);
-    struct et_tensor *y =
-        et_sdpa(g, heads(g, et_forward(f, m->query, x), m->n_heads),
-                heads(g, et_forward(f, m->key, x), m->n_heads),
-                heads(g, et_forward(f, m->value, x), m->n_heads), bias, false, 0);
+    struct et_tensor *const parts[] = {
+        heads(g, et_forward(f, m->query, x), m->n_heads),
+        heads(g, et_forward(f, m->key, x), m->n_heads),
+        heads(g, et_forward(f, m->value, x), m->n_heads),
+    };
+    struct et_tensor *y = eti_attend(f, parts, bias, false, m->attention_dropout);
     y = et_permute(g, y, (const int[]){0, 2, 1, 3});
     return et_reshape(g, y, x->desc.ndim, x->desc.shape);
 }

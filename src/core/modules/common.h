@@ -39,6 +39,11 @@ eti_float_or(double value, double fallback)
     return value != 0 ? value : fallback;
 }
 
+/* attend.c: attention of queries, keys and values [B,H,T,D], as et_sdpa; in training
+ * each probability is 0 with the probability DROPOUT, and the others are scaled. */
+struct et_tensor *eti_attend(struct et_forward *f, struct et_tensor *const qkv[3],
+                             struct et_tensor *bias, bool causal, double dropout);
+
 /* EINVAL, naming the layer, unless VALUE >= 1. */
 #define ETI_NEED_POSITIVE(cx, layer, options, field)                                   \
     do {                                                                               \

@@ -22,8 +22,8 @@ transformer_init(struct et_ctx *cx, struct et_module *base, const void *options)
     double out_std = std / sqrt(2 * (double)o->n_layers);
     for (int64_t i = 0; i < o->n_layers; i++)
         ET_TRY(ET_ADD(cx, m->h, NULL, gpt2_block, .d_model = o->d_model,
-                      .n_heads = o->n_heads, .dropout = o->dropout,
-                      .out_std = out_std));
+                      .n_heads = o->n_heads, .dropout = o->dropout, .out_std = out_std,
+                      .attention_dropout = o->attention_dropout));
     for (int i = 0; o->alibi && i < m->h->n_items; i++) {
         struct et_module *block = m->h->items[i].module;
         ET_TRY(et_attention_set_alibi(cx, ((struct et_gpt2_block_module *)block)->attn,

@@ -4,7 +4,7 @@
  * o = softmax(q k^T / sqrt(d) + bias) v per head, over positions <= one's own.
  * Sources: Vaswani et al. 2017 (arXiv 1706.03762); Radford et al. 2019 (GPT-2), whose
  * weight names these are; Press et al. 2022 (2108.12409) for ALiBi.
- * Differs: there is no dropout on attention probabilities. */
+ */
 #include "core/modules/common.h"
 
 static et_status
@@ -47,8 +47,9 @@ attention_forward(struct et_module *base, struct et_forward *f, struct et_tensor
     int64_t b = qkv->desc.shape[0], t = qkv->desc.shape[1];
     if (bias)
         bias = et_slice(f->g, bias, 3, 0, t, 1);
-    struct et_tensor *y = et_sdpa(f->g, heads(f, qkv, 0, h, d), heads(f, qkv, 1, h, d),
-                                  heads(f, qkv, 2, h, d), bias, true, 0);
+    struct et_tensor *const parts[] = {heads(f, qkv, 0, h, d), heads(f, qkv, 1, h, d),
+                                       heads(f, qkv, 2, h, d)};
+    struct et_tensor *y = eti_attend(f, parts, bias, true, m->o.attention_dropout);
     y = et_permute(f->g, y, (const int[]){0, 2, 1, 3});
     y = et_reshape(f->g, y, ET_SHAPE(b, t, d));
     return et_forward(f, m->resid_dropout, et_forward(f, m->c_proj, y));
@@ -169,7 +170,8 @@ gpt2_block_init(struct et_ctx *cx, struct et_module *base, const void *options)
     const struct et_gpt2_block_options *o = options;
     ET_TRY(ET_NEW(cx, &m->ln_1, layer_norm, .features = o->d_model));
     ET_TRY(ET_NEW(cx, &m->attn, attention, .d_model = o->d_model, .n_heads = o->n_heads,
-                  .dropout = o->dropout, .out_std = o->out_std));
+                  .dropout = o->dropout, .out_std = o->out_std,
+                  .attention_dropout = o->attention_dropout));
     ET_TRY(ET_NEW(cx, &m->ln_2, layer_norm, .features = o->d_model));
     return ET_NEW(cx, &m->mlp, gpt2_mlp, .d_model = o->d_model, .dropout = o->dropout,
                   .out_std = o->out_std);
