@@ -65,9 +65,9 @@ struct et_model_facts {
                                            NULL: the core's */
 };
 
-/* A file of first values, and what of it and of the model may be left out. */
+/* First values, and what of them and of the model may be left out. */
 struct et_model_weights {
-    char *path;  /* safetensors file, or NULL: none */
+    char *path;  /* file or folder of weights, or NULL: none */
     bool strict; /* names and shapes of the file are the model's, all of them */
     struct et_texts ignore; /* glob(7) patterns over names of tensors */
 };
@@ -100,8 +100,8 @@ extern const struct et_option et_model_weights_options[];
         .type = ET_OPT_TABLE,                                                          \
         .offset = offsetof(struct tag, common.weights),                                \
         .flags = ET_OPT_BRIEF,                                                         \
-        .help = "safetensors file to start from, or a mapping with path, strict and "  \
-                "ignore",                                                              \
+        .help = "file or folder of weights to start from, or a mapping with path, "    \
+                "strict and ignore",                                                   \
         .sub = et_model_weights_options,                                               \
         .sub_size = sizeof(struct et_model_weights),                                   \
     }
@@ -162,6 +162,8 @@ struct et_model {
     int64_t num_classes; /* outputs per position; the vocabulary's size for language */
     const struct et_loss_class *own_loss; /* instead of LOSS: see et_model_set_loss */
     const void *own_loss_options;
+    void *options; /* owned: a copy of those it was made with, of TYPE's struct */
+    struct et_model_facts facts; /* that it was made for, options put in */
 };
 
 /* All models, NULL-terminated; and one of them, NULL when unknown. */
@@ -225,10 +227,10 @@ ET_NODISCARD et_status et_model_get_param(struct et_model *m, const char *name,
 ET_NODISCARD et_status et_model_set_param(struct et_model *m, const char *name,
                                           const float *values, int64_t count);
 
-/* Every parameter and buffer from the safetensors file at PATH, by its full name,
- * whatever its dtype; bound or not. Names may also be those that Hugging Face and timm
- * give to the same tensors, and have the prefixes that wrappers add
- * (core/models/weight_names.c). Names and shapes must be the model's, all of them; what
+/* Every parameter and buffer from the safetensors file at PATH, or from the files of the
+ * folder PATH as Hugging Face has them, by its full name, whatever its dtype; bound or
+ * not. Names may also be those that Hugging Face, torchvision and timm give to the same
+ * tensors, and have the prefixes that wrappers add (core/models/weight_maps.c). Names and shapes must be the model's, all of them; what
  * other libraries save and nothing is computed from (num_batches_tracked, masks, a tied
  * head that equals its table) may be there besides. ENOENT: no file. EFORMAT: it lies,
  * is a pickle, or does not fit; the model is as before. EIO, ENOMEM while reading
@@ -241,11 +243,32 @@ ET_NODISCARD et_status et_model_load_weights(struct et_ctx *cx, struct et_model 
  * also when nothing is left, or a pattern matches nothing. */
 ET_NODISCARD et_status et_model_load_some_weights(
     struct et_ctx *cx, struct et_model *model, const struct et_model_weights *weights);
-/* The same as an f32 file. What is at PATH is replaced at once or not at all. SEED as
+/* The same as an f32 file, under our names. What is at PATH is replaced at once or not at all. SEED as
  * above. EIO says what the system refused. */
 ET_NODISCARD et_status et_model_save_weights(struct et_ctx *cx,
                                              const struct et_model *model,
                                              uint32_t seed, const char *path);
+
+/* ---- hubs ---- */
+
+/* The model that config.json of the Hugging Face folder FOLDER describes, with the
+ * weights that lie there: GPT-2, BERT, ViT or ResNet, to be freed with et_model_free.
+ * FACTS: of the data, which go before what the config says of images and classes; NULL:
+ * none. ENOENT, EIO; EFORMAT: a file lies, or the config asks for what no model here
+ * has, which is named. Source: Hugging Face, transformers, configuration_*.py. */
+ET_NODISCARD et_status et_model_from_folder(struct et_ctx *cx, const char *folder,
+                                            const struct et_model_facts *facts,
+                                            struct et_model **out);
+/* M's parameters and buffers as the library of FORM loads them, f32: "hf" writes the
+ * folder PATH (config.json, model.safetensors), "torchvision" and "timm" the safetensors
+ * file PATH with these libraries' names, "etude" a file with ours. What is at PATH is
+ * replaced. SEED as in et_model_save_weights. ENOTSUP: FORM has no such model, or an
+ * algorithm has changed its layers; the message names what does not fit. EINVAL: there
+ * is no such form. EIO says what the system refused. */
+ET_NODISCARD et_status et_model_export(struct et_ctx *cx, const struct et_model *m,
+                                       const char *form, uint32_t seed,
+                                       const char *path);
+extern const char *const et_model_forms[]; /* NULL-terminated */
 
 /* Floating-point operations of the forward pass at X, whose parameters are bound.
  * Builds on G and resets it. Training takes about three times as many. */

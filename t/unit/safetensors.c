@@ -311,7 +311,7 @@ refused_files(void)
         et_status status;
         const char *want;
     } table[] = {
-        {"m.safetensors", "PK\3\4 and so on", 14, ET_EFORMAT, "is a pickle"},
+        {"m.safetensors", "PK\3\4 and so on", 14, ET_EFORMAT, "the archive has no end"},
         {"m.safetensors", "\x80\x02}q.", 5, ET_EFORMAT, "is a pickle"},
         {"m.ckpt", "", 0, ET_EFORMAT, "is a pickle"},
         {"m.safetensors", "", 0, ET_EFORMAT, "0 bytes are too few for safetensors"},
@@ -332,8 +332,9 @@ refused_files(void)
        "a file that is not there is not found");
     et_error_clear(cx);
     ok(et_model_load_weights(cx, m, scratch_folder()) == ET_EFORMAT,
-       "a folder is no file");
-    is_int(strstr(take_error(cx), "not a regular file") != NULL, 1, "and that is said");
+       "a folder without weights is refused");
+    is_int(strstr(take_error(cx), "holds no model.safetensors") != NULL, 1,
+           "and what it lacks is said");
     et_model_free(&m);
 }
 

@@ -156,7 +156,7 @@ refusals(void)
     };
     struct eti_tensors s;
     mkdir(in_folder("empty"), 0700);
-    write_file("x.pt", "PK\3\4 and so on", 14, false);
+    write_file("x.pt", "\x80\2}q.", 5, false);
     file_of("bad", "[]", "", 0);
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         et_status status =

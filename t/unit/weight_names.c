@@ -315,10 +315,10 @@ spelled(void)
     struct et_leaves l;
     need(cx, et_module_leaves(cx, m->root, ET_PARAM | ET_BUFFER, &l));
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        bool is_tied;
-        const struct et_leaf *leaf = eti_weight_leaf(&l, table[i][0], &is_tied);
-        is_str(leaf ? leaf->name : "", table[i][1] ? table[i][1] : "", "timm's %s",
-               table[i][0]);
+        struct eti_weight_place place;
+        bool found = eti_weight_place(&l, "efficientnet_b0", table[i][0], &place);
+        is_str(found ? place.leaf->name : "", table[i][1] ? table[i][1] : "",
+               "timm's %s", table[i][0]);
     }
     et_leaves_release(&l);
     et_model_free(&m);

@@ -2,6 +2,8 @@
 /* tensors.c: opening what holds tensors. See tensors.h. */
 #include "core/checkpoint/tensors.h"
 
+#include "core/models/weight_folder.h"
+
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -155,7 +157,8 @@ static et_status
 open_any(struct eti_tensors *s, const char *path, enum eti_tensors_part part)
 {
     struct stat st;
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+    bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    if (is_folder && !eti_weight_folder_is(s->cx, path))
         return open_folder(s, path, part);
     ET_TRY(copy_path(s, path, NULL));
     ET_TRY(eti_weight_file_open(s->cx, path, &s->file[0]));

@@ -35,8 +35,8 @@ enum eti_tensors_part {
     ETI_TENSORS_ALL,   /* optimizer and state too */
 };
 
-/* Opens PATH: a safetensors file, a folder step-<12 digits>, a folder that holds such
- * ones, or a run's with checkpoints/ in it; of several the newest. ENOENT, EIO,
+/* Opens PATH: a file or folder of weights (weight_file.h), a folder step-<12 digits>, a
+ * folder that holds such ones, or a run's with checkpoints/ in it; of several the newest. ENOENT, EIO,
  * EFORMAT, ENOTSUP for a later format. On failure *OUT is empty; release in any
  * case. */
 ET_NODISCARD et_status eti_tensors_open(struct et_ctx *cx, const char *path,

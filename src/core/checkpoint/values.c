@@ -273,20 +273,31 @@ write_all(struct conversion *c)
     return ET_OK;
 }
 
+/* Is the file of ST that of F, or one of its folder? */
+static bool
+is_of(const struct eti_weight_file *f, const struct stat *st)
+{
+    struct stat input;
+    for (int i = 0; i < f->n_shards; i++)
+        if (is_of(&f->shard[i], st))
+            return true;
+    return f->file.fd >= 0 && fstat(f->file.fd, &input) == 0 &&
+           input.st_dev == st->st_dev && input.st_ino == st->st_ino;
+}
+
 /* PATH is nothing that must stay: *TARGET is it, or what a link at it leads to. */
 static et_status
 check_target(const struct eti_tensors *s, const char *path, char target[ETI_PATH_MAX])
 {
     char manifest[ETI_PATH_MAX];
-    struct stat st, input;
+    struct stat st;
     bool exists = stat(path, &st) == 0;
     if (snprintf(target, ETI_PATH_MAX, "%s", path) >= ETI_PATH_MAX)
         return ET_FAIL(s->cx, ET_EINVAL, "path longer than %d bytes", ETI_PATH_MAX - 1);
     if (exists && !S_ISREG(st.st_mode))
         return ET_FAIL(s->cx, ET_EINVAL, "cannot write %s: not a regular file", path);
     for (int i = 0; i < s->n_files && exists; i++)
-        if (fstat(s->file[i].file.fd, &input) == 0 && input.st_dev == st.st_dev &&
-            input.st_ino == st.st_ino)
+        if (is_of(&s->file[i], &st))
             return ET_FAIL(s->cx, ET_EINVAL, "%s is what is to be converted", path);
     if (exists) {
         char *real = realpath(path, NULL); /* PATH_MAX is ETI_PATH_MAX */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/sized.h"
+#include "core/recipe/options.h"
 #include "etude/nn.h"
 
 #define ET_MODEL(name) extern const struct et_model_class et_##name##_model;
@@ -61,7 +62,7 @@ const struct et_option et_model_weights_options[] = {
         .type = ET_OPT_PATH,
         .offset = offsetof(struct et_model_weights, path),
         .flags = ET_OPT_OPTIONAL,
-        .help = "safetensors file to start from",
+        .help = "file of weights, or folder of Hugging Face's, to start from",
     },
     {
         .name = "strict",
@@ -93,18 +94,23 @@ static et_status
 make_model(struct et_ctx *cx, const struct et_model_class *type, const void *options,
            const struct et_model_facts *facts, struct et_model **out)
 {
-    const struct et_model_options *o = options;
     struct et_model_facts settled = facts ? *facts : (struct et_model_facts){0};
     void *block;
-    settle(o->num_classes, &settled.num_classes);
-    settle(o->in_channels, &settled.channels);
     ET_TRY(et_alloc(cx, sizeof(struct et_model), &block));
     struct et_model *m = block;
     m->type = type;
     m->cx = cx;
+    et_status status = eti_options_new(cx, &type->info, options, &m->options);
+    if (status != ET_OK) {
+        et_free(cx, m);
+        return status;
+    }
+    const struct et_model_options *o = m->options;
+    settle(o->num_classes, &settled.num_classes);
+    settle(o->in_channels, &settled.channels);
     m->loss = (enum et_loss)o->loss;
     m->num_classes = settled.num_classes;
-    et_status status = ET_OK;
+    m->facts = settled;
     if (type->task != ET_TASK_LANGUAGE && settled.num_classes < 1)
         status = ET_FAIL(cx, ET_EINVAL, "%s needs num_classes; the data do not say it",
                          type->info.name);
@@ -112,7 +118,7 @@ make_model(struct et_ctx *cx, const struct et_model_class *type, const void *opt
         status = ET_FAIL(cx, ET_EINVAL, "%s needs in_channels; the data do not say it",
                          type->info.name);
     if (status == ET_OK)
-        status = type->build(cx, m, options, &settled);
+        status = type->build(cx, m, m->options, &settled);
     for (const char *const *own = type->initializer; own && *own && status == ET_OK;
          own++)
         status = et_module_initializer(cx, m->root, *own);
@@ -128,14 +134,9 @@ et_status
 et_model_new(struct et_ctx *cx, const struct et_model_class *type, const void *options,
              const struct et_model_facts *facts, struct et_model **out)
 {
-    void *defaults = NULL;
     *out = NULL;
     ET_TRY(eti_need_class(cx, "et_model_new", type));
-    if (!options)
-        ET_TRY(et_options_new(cx, &type->info, NULL, &defaults));
-    et_status status = make_model(cx, type, options ? options : defaults, facts, out);
-    et_options_free(&type->info, &defaults);
-    return status;
+    return make_model(cx, type, options, facts, out);
 }
 
 void
@@ -146,6 +147,7 @@ et_model_free(struct et_model **mp)
     if (!m)
         return;
     et_module_free(&m->root);
+    eti_options_free(m->cx, &m->type->info, &m->options);
     et_free(m->cx, m);
 }
 

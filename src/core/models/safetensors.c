@@ -144,9 +144,8 @@ measure(const struct eti_st_tensor *t, int64_t *bytes)
     return fits;
 }
 
-/* A name that a model could have and that a terminal can show. */
-static bool
-is_name(const char *s)
+bool
+eti_st_is_name(const char *s)
 {
     size_t n = strlen(s);
     for (size_t i = 0; i < n; i++)
@@ -164,7 +163,7 @@ read_tensor(const struct reading *r, const char *name, json_t *value,
     int64_t offset[2], bytes;
     int n = 0;
     char text[192];
-    if (!is_name(name))
+    if (!eti_st_is_name(name))
         return REFUSE(
             r, "a tensor's name is empty, longer than %d bytes or unprintable", 511);
     if (json_unpack_ex(value, NULL, JSON_STRICT, "{s:s, s:o, s:o}", "dtype", &dtype,
@@ -284,6 +283,7 @@ void
 eti_st_release(struct eti_st_header *h)
 {
     et_free(h->cx, h->v);
+    et_free(h->cx, h->names);
     json_decref(h->json);
     *h = (struct eti_st_header){0};
 }

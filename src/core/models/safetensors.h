@@ -23,6 +23,7 @@ struct eti_st_tensor {
     int ndim;            /* 0 .. ETI_ST_MAX_DIMS */
     int64_t shape[ETI_ST_MAX_DIMS];
     int64_t begin, end; /* bytes, from the first one behind the header */
+    int shard;          /* which file of a folder it is in; else 0 */
 };
 
 struct eti_st_header {
@@ -30,7 +31,11 @@ struct eti_st_header {
     struct json_t *json;     /* owned; the names are its */
     struct eti_st_tensor *v; /* owned; in the order of their data, without a hole */
     int64_t n;
+    char *names; /* owned; NULL: they are the JSON's */
 };
+
+/* Is S a name that a model could have and that a terminal can show? */
+bool eti_st_is_name(const char *s);
 
 /* How long the header is that follows the first eight bytes of a file of FILE_BYTES.
  * EFORMAT: longer than LIMITS or the file. NAME is the file's, for messages. */

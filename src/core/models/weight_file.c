@@ -8,9 +8,12 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/models/pth.h"
+#include "core/models/weight_folder.h"
 
 /* ---- values ---- */
 
@@ -124,16 +127,22 @@ read_bytes(struct et_ctx *cx, const struct eti_file *f, void *out, int64_t n,
     return status == ET_OK ? ET_OK : ET_FAIL(cx, status, "%s", why.message);
 }
 
-/* What torch.save writes: a zip archive, or a bare stream of pickle's protocol 2 to
- * 5. */
+/* What torch.save writes. */
+static bool
+is_archive(const uint8_t *start, int64_t n)
+{
+    return n > 3 && memcmp(start, "PK\3\4", 4) == 0;
+}
+
+/* What it wrote before PyTorch 1.6, a bare stream of pickle's protocol 2 to 5, and what
+ * is called so. */
 static bool
 is_pickle(const char *path, const uint8_t *start, int64_t n)
 {
     static const char *const endings[] = {".pt", ".pth", ".ckpt", ".bin", ".pkl"};
     if (n > ETI_ST_PREFIX && start[ETI_ST_PREFIX] == '{')
         return false;
-    if ((n > 3 && memcmp(start, "PK\3\4", 4) == 0) ||
-        (n > 1 && start[0] == 0x80 && start[1] >= 2 && start[1] <= 5))
+    if (n > 1 && start[0] == 0x80 && start[1] >= 2 && start[1] <= 5)
         return true;
     const char *dot = strrchr(path, '.');
     for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++)
@@ -150,6 +159,9 @@ read_header(struct et_ctx *cx, const struct eti_file *f, struct eti_st_header *h
     int64_t have = f->size < (int64_t)sizeof start ? f->size : (int64_t)sizeof start, n;
     void *text;
     ET_TRY(read_bytes(cx, f, start, have, 0));
+    *data_at = 0;
+    if (is_archive(start, have))
+        return eti_pth_read(cx, f, h);
     if (is_pickle(f->path, start, have))
         return ET_FAIL(cx, ET_EFORMAT,
                        "%s is a pickle; convert it to safetensors elsewhere", f->path);
@@ -168,15 +180,37 @@ read_header(struct et_ctx *cx, const struct eti_file *f, struct eti_st_header *h
     return status;
 }
 
-et_status
-eti_weight_file_open(struct et_ctx *cx, const char *path, struct eti_weight_file *out)
+/* PATH, a folder or a file, into *OUT. */
+static et_status
+open_path(struct et_ctx *cx, const char *path, bool is_folder,
+          struct eti_weight_file *out)
 {
     *out = (struct eti_weight_file){.cx = cx, .file.fd = -1};
     if (snprintf(out->file.path, sizeof out->file.path, "%s", path) >=
         (int)sizeof out->file.path)
         return ET_FAIL(cx, ET_EINVAL, "path longer than %d bytes", ETI_PATH_MAX - 1);
+    if (is_folder)
+        return eti_weight_folder_open(cx, path, out);
     ET_TRY(eti_file_open(cx, path, &out->file.fd, &out->file.size));
-    et_status status = read_header(cx, &out->file, &out->header, &out->data_at);
+    return read_header(cx, &out->file, &out->header, &out->data_at);
+}
+
+et_status
+eti_weight_file_open_one(struct et_ctx *cx, const char *path,
+                         struct eti_weight_file *out)
+{
+    et_status status = open_path(cx, path, false, out);
+    if (status != ET_OK)
+        eti_weight_file_close(out);
+    return status;
+}
+
+et_status
+eti_weight_file_open(struct et_ctx *cx, const char *path, struct eti_weight_file *out)
+{
+    struct stat st;
+    bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    et_status status = open_path(cx, path, is_folder, out);
     if (status != ET_OK)
         eti_weight_file_close(out);
     return status;
@@ -186,12 +220,19 @@ et_status
 eti_weight_file_read(const struct eti_weight_file *f, const struct eti_st_tensor *t,
                      int64_t at, void *out, int64_t n)
 {
+    if (f->n_shards)
+        f = &f->shard[t->shard];
     return read_bytes(f->cx, &f->file, out, n, f->data_at + t->begin + at);
 }
 
 void
 eti_weight_file_close(struct eti_weight_file *f)
 {
+    for (int i = 0; i < f->n_shards; i++)
+        eti_weight_file_close(&f->shard[i]);
+    et_free(f->cx, f->shard);
+    f->shard = NULL;
+    f->n_shards = 0;
     if (f->header.cx)
         eti_st_release(&f->header);
     if (f->file.fd >= 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weight_file.h: a safetensors file open for reading, the values of its tensors, and a
- * file that takes another's place when it is whole. */
+/* weight_file.h: a file or folder of weights open for reading, the values of its
+ * tensors, and a file that takes another's place when it is whole. */
 #ifndef ETI_MODELS_WEIGHT_FILE_H
 #define ETI_MODELS_WEIGHT_FILE_H
 
@@ -9,15 +9,22 @@
 
 struct eti_weight_file {
     struct et_ctx *cx;
-    struct eti_file file;
+    struct eti_file file; /* of a folder: fd -1, and the size of all its files */
     struct eti_st_header header;
-    int64_t data_at; /* where the data begin */
+    int64_t data_at;               /* where the data begin */
+    struct eti_weight_file *shard; /* of a folder: its files, whose tensors the header
+                                      lists one file after the other; owned */
+    int n_shards;
 };
 
-/* Opens PATH and reads its header strictly. EFORMAT where it is no safetensors file,
- * ENOENT, EIO. On failure *OUT is closed. */
+/* Opens PATH and reads its header strictly: a safetensors file, or a folder as Hugging
+ * Face has it (weight_folder.h). EFORMAT where it is neither, ENOENT, EIO. On failure
+ * *OUT is closed. */
 ET_NODISCARD et_status eti_weight_file_open(struct et_ctx *cx, const char *path,
                                             struct eti_weight_file *out);
+/* The same of a file alone: a folder is EFORMAT. */
+ET_NODISCARD et_status eti_weight_file_open_one(struct et_ctx *cx, const char *path,
+                                                struct eti_weight_file *out);
 /* Reads N bytes of T as they lie, from its byte AT. EIO. */
 ET_NODISCARD et_status eti_weight_file_read(const struct eti_weight_file *f,
                                             const struct eti_st_tensor *t, int64_t at,

@@ -2,17 +2,14 @@
 /* weight_names.c: see weight_names.h.
  *
  * A name is tried as it is, without the prefixes of wrappers, with that of the whole
- * model where a file holds the body alone, and as the rules below rewrite it. The first
- * that is a leaf counts. */
+ * model where a file holds the body alone, and as the hubs' tables rewrite it
+ * (weight_maps.c). The first that is a leaf counts. */
 #include "core/models/weight_names.h"
 
-#include <ctype.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { NAME_BYTES = 512, CAPTURES = 4 };
+#include "core/models/weight_maps.h"
 
 /* Last parts of names that nothing is computed from. */
 static const char *const unused[] = {
@@ -21,7 +18,7 @@ static const char *const unused[] = {
     "attn.masked_bias",            /* likewise: what masked scores were */
     "position_ids",                /* likewise: 0, 1, 2, ... */
     "pooler.dense.weight",         /* BERT: what guesses the next sentence, which */
-    "pooler.dense.bias",           /* BertForMaskedLM has not either */
+    "pooler.dense.bias",           /* BertForMaskedLM has not either; ViTModel */
     "cls.seq_relationship.weight", /* (transformers, BertForPreTraining) */
     "cls.seq_relationship.bias",
     NULL,
@@ -30,9 +27,10 @@ static const char *const unused[] = {
 /* Prefixes that wrappers add: DataParallel, torch.compile, Lightning and Composer. */
 static const char *const wrappers[] = {"module.", "_orig_mod.", "model.", NULL};
 
-/* Prefixes that a file of the body alone lacks: transformers saves GPT2Model and
- * BertModel without the base_model_prefix of GPT2LMHeadModel and BertForMaskedLM. */
-static const char *const bodies[] = {"", "transformer.", "bert.", NULL};
+/* Prefixes that a file of the body alone lacks: transformers saves GPT2Model, BertModel,
+ * ViTModel and ResNetModel without the base_model_prefix of what has a head. */
+static const char *const bodies[] = {"",     "transformer.", "bert.",
+                                     "vit.", "resnet.",      NULL};
 
 /* Copies of a leaf in files of libraries that tie the two (transformers,
  * _tied_weights_keys). */
@@ -42,37 +40,6 @@ static const struct {
     {"lm_head.weight", "transformer.wte.weight"},
     {"cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"},
     {"cls.predictions.decoder.bias", "cls.predictions.bias"},
-};
-
-/* Beginnings of names and what stands for them here. '#' is a number, in its turn; '+'
- * is one more than it.
- *
- * timm's efficientnet_b0 (timm/models/efficientnet.py, _efficientnet_blocks.py): stage
- * 0 is of DepthwiseSeparableConv, the others of InvertedResidual; ours are
- * torchvision's names. A rule counts only where what comes of it is a leaf: in a ResNet
- * "bn1." is one as it is. */
-static const struct {
-    const char *from, *to;
-} rules[] = {
-    {"conv_stem.", "features.0.0."},
-    {"bn1.", "features.0.1."},
-    {"blocks.0.#.conv_dw.", "features.1.#.block.0.0."},
-    {"blocks.0.#.bn1.", "features.1.#.block.0.1."},
-    {"blocks.0.#.se.conv_reduce.", "features.1.#.block.1.fc1."},
-    {"blocks.0.#.se.conv_expand.", "features.1.#.block.1.fc2."},
-    {"blocks.0.#.conv_pw.", "features.1.#.block.2.0."},
-    {"blocks.0.#.bn2.", "features.1.#.block.2.1."},
-    {"blocks.#.#.conv_pw.", "features.+.#.block.0.0."},
-    {"blocks.#.#.bn1.", "features.+.#.block.0.1."},
-    {"blocks.#.#.conv_dw.", "features.+.#.block.1.0."},
-    {"blocks.#.#.bn2.", "features.+.#.block.1.1."},
-    {"blocks.#.#.se.conv_reduce.", "features.+.#.block.2.fc1."},
-    {"blocks.#.#.se.conv_expand.", "features.+.#.block.2.fc2."},
-    {"blocks.#.#.conv_pwl.", "features.+.#.block.3.0."},
-    {"blocks.#.#.bn3.", "features.+.#.block.3.1."},
-    {"conv_head.", "features.8.0."},
-    {"bn2.", "features.8.1."},
-    {"classifier.", "classifier.1."},
 };
 
 /* Endings of TensorFlow's BERT, which google-bert/bert-base-uncased still has. */
@@ -101,42 +68,11 @@ eti_weight_is_unused(const char *name)
     return false;
 }
 
-/* NAME rewritten by rule FROM -> TO into OUT; false: it does not begin so. */
-static bool
-rewrite(const char *name, const char *from, const char *to, char out[NAME_BYTES])
-{
-    long number[CAPTURES];
-    int n = 0, taken = 0;
-    for (; *from; from++) {
-        if (*from != '#') {
-            if (*name++ != *from)
-                return false;
-            continue;
-        }
-        char *end;
-        if (n == CAPTURES || !isdigit((unsigned char)*name))
-            return false;
-        number[n] = strtol(name, &end, 10);
-        if (number[n++] == LONG_MAX) /* or more: no layer has such a number */
-            return false;
-        name = end;
-    }
-    size_t used = 0;
-    for (; *to && used < NAME_BYTES; to++)
-        if ((*to == '#' || *to == '+') && taken < n)
-            used += (size_t)snprintf(out + used, NAME_BYTES - used, "%ld",
-                                     number[taken++] + (*to == '+'));
-        else
-            used += (size_t)snprintf(out + used, NAME_BYTES - used, "%c", *to);
-    return used < NAME_BYTES && (size_t)snprintf(out + used, NAME_BYTES - used, "%s",
-                                                 name) < NAME_BYTES - used;
-}
-
 /* With each prefix of a body. */
 static const struct et_leaf *
 find_in_bodies(const struct et_leaves *l, const char *name)
 {
-    char full[NAME_BYTES];
+    char full[ETI_WEIGHT_NAME];
     for (const char *const *b = bodies; *b; b++) {
         const struct et_leaf *leaf = NULL;
         if (snprintf(full, sizeof full, "%s%s", *b, name) < (int)sizeof full)
@@ -148,9 +84,9 @@ find_in_bodies(const struct et_leaves *l, const char *name)
 }
 
 static const struct et_leaf *
-find_rewritten(const struct et_leaves *l, const char *name)
+find_named(const struct et_leaves *l, const char *name)
 {
-    char other[NAME_BYTES];
+    char other[ETI_WEIGHT_NAME];
     const struct et_leaf *leaf = find_in_bodies(l, name);
     for (size_t i = 0; !leaf && i < sizeof endings / sizeof *endings; i++) {
         const char *end = ends_with(name, endings[i].from);
@@ -158,10 +94,38 @@ find_rewritten(const struct et_leaves *l, const char *name)
                             endings[i].to) < (int)sizeof other)
             leaf = find_in_bodies(l, other);
     }
-    for (size_t i = 0; !leaf && i < sizeof rules / sizeof *rules; i++)
-        if (rewrite(name, rules[i].from, rules[i].to, other))
-            leaf = et_leaves_find(l, other);
     return leaf;
+}
+
+/* As one of M's rules has it, or without the prefix BODY that these begin with. */
+static bool
+find_by_rules(const struct et_leaves *l, const struct eti_weight_map *m,
+              const char *name, const char *body, struct eti_weight_place *out)
+{
+    char other[ETI_WEIGHT_NAME];
+    size_t skip = strlen(body);
+    for (const struct eti_weight_rule *r = m->rules; r && r->ours; r++) {
+        if (strncmp(r->theirs, body, skip) != 0 ||
+            !eti_weight_rewrite(name, r->theirs + skip, r->ours, other))
+            continue;
+        out->leaf = et_leaves_find(l, other);
+        out->part = r->part;
+        out->parts = r->parts ? r->parts : 1;
+        if (out->leaf)
+            return true;
+    }
+    return false;
+}
+
+static bool
+find_in_maps(const struct et_leaves *l, const char *model, const char *name,
+             struct eti_weight_place *out)
+{
+    for (const struct eti_weight_map *m = eti_weight_maps; m->form; m++)
+        for (const char *const *b = bodies; *b && eti_weight_map_fits(m, model); b++)
+            if (find_by_rules(l, m, name, *b, out))
+                return true;
+    return false;
 }
 
 static const struct et_leaf *
@@ -183,17 +147,20 @@ unwrap(const char *name)
     return NULL;
 }
 
-const struct et_leaf *
-eti_weight_leaf(const struct et_leaves *l, const char *name, bool *is_tied)
+bool
+eti_weight_place(const struct et_leaves *l, const char *model, const char *name,
+                 struct eti_weight_place *out)
 {
-    const struct et_leaf *leaf = NULL;
-    *is_tied = false;
-    for (; name && !leaf; name = unwrap(name)) {
-        leaf = find_rewritten(l, name);
-        if (!leaf) {
-            leaf = find_tied(l, name);
-            *is_tied = leaf != NULL;
-        }
+    for (; name; name = unwrap(name)) {
+        *out = (struct eti_weight_place){.parts = 1};
+        out->leaf = find_named(l, name);
+        if (out->leaf || find_in_maps(l, model, name, out))
+            return true;
+        *out = (struct eti_weight_place){.parts = 1};
+        out->leaf = find_tied(l, name);
+        out->is_tied = out->leaf != NULL;
+        if (out->leaf)
+            return true;
     }
-    return leaf;
+    return false;
 }

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights.c: a model's values from a safetensors file, and to one. See model.h.
+/* weights.c: a model's values from a file or folder of weights. See model.h.
  *
  * Loading reads the header, holds every name and shape against the model, and only then
- * reads values. Saving writes beside the file and renames, so that there is always a
- * whole one. */
+ * reads values. */
 #include "etude/model.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/base/seams.h"
 #include "core/models/weight_file.h"
+#include "core/models/weight_maps.h"
 #include "core/models/weight_names.h"
 
 enum { CHUNK_BYTES = 1 << 12 };
@@ -37,14 +36,21 @@ read_values(const struct eti_weight_file *f, const struct eti_st_tensor *t, floa
 
 /* ---- which tensor is for which leaf ---- */
 
-/* Loading: a leaf of the model takes SOURCE[i], a tensor of the file by its place, or
- * keeps its first values: -1. COPY[i]: a second tensor that must equal it, or -1. */
+/* What a leaf of the model takes: tensors of the file by their places, its PARTS along
+ * axis 0; -1 where none is found. COPY: a second tensor that must equal it, or -1.
+ * PARTS 0: it keeps its first values. */
+struct taking {
+    int64_t source[ETI_WEIGHT_PARTS], copy;
+    int parts;
+};
+
 struct loading {
     struct et_ctx *cx;
     const struct eti_weight_file *file;
+    const char *model; /* the name of its class */
     const struct et_model_weights *wish;
     struct et_leaves leaves;
-    int64_t *source, *copy;
+    struct taking *taking; /* of each leaf */
     int n_taken;
     int n_wrong;     /* what does not fit though it has to */
     char first[768]; /* the first that does not fit */
@@ -112,31 +118,46 @@ is_ignored(const struct loading *l, const char *name)
     return false;
 }
 
+/* The shape of one of PARTS of D along axis 0; false: it has no such parts. */
 static bool
-same_shape(const struct eti_st_tensor *t, const struct et_desc *d)
+part_shape(const struct et_desc *d, int parts, int64_t shape[ET_MAX_DIMS])
 {
-    return t->ndim == d->ndim &&
-           memcmp(t->shape, d->shape, (size_t)t->ndim * sizeof *t->shape) == 0;
+    memcpy(shape, d->shape, (size_t)d->ndim * sizeof *shape);
+    if (parts > 1)
+        shape[0] /= parts;
+    return parts == 1 || (d->ndim > 0 && d->shape[0] % parts == 0);
 }
 
-/* Tensor K is for leaf I, if it may be. */
+static bool
+same_shape(const struct eti_st_tensor *t, int ndim, const int64_t *shape)
+{
+    return t->ndim == ndim &&
+           memcmp(t->shape, shape, (size_t)ndim * sizeof *shape) == 0;
+}
+
+/* Tensor K is for the leaf at PLACE, if it may be. */
 static void
-take(struct loading *l, int64_t k, int i, bool is_tied)
+take(struct loading *l, int64_t k, const struct eti_weight_place *place)
 {
     const struct eti_st_tensor *t = &l->file->header.v[k];
-    const struct et_leaf *leaf = &l->leaves.v[i];
+    const struct et_leaf *leaf = place->leaf;
     const struct et_desc *want = &leaf->param->desc;
+    struct taking *taking = &l->taking[leaf - l->leaves.v];
+    int64_t shape[ET_MAX_DIMS];
     char a[192], b[192];
+    bool fits = part_shape(want, place->parts, shape);
     if (is_ignored(l, t->name) || is_ignored(l, leaf->name))
         leave_out(l, "'%s' is ignored", t->name);
-    else if (!same_shape(t, want))
+    else if (!fits || !same_shape(t, want->ndim, shape))
         complain(l, "'%s' is %s, model wants %s", t->name,
                  eti_st_shape_text(t->ndim, t->shape, a, sizeof a),
-                 eti_st_shape_text(want->ndim, want->shape, b, sizeof b));
-    else if (!is_tied && l->source[i] < 0)
-        l->source[i] = k;
-    else if (l->copy[i] < 0)
-        l->copy[i] = k;
+                 eti_st_shape_text(want->ndim, shape, b, sizeof b));
+    else if (!place->is_tied && taking->source[place->part] < 0 &&
+             (taking->parts == 0 || taking->parts == place->parts)) {
+        taking->source[place->part] = k;
+        taking->parts = place->parts;
+    } else if (taking->copy < 0 && place->parts == 1 && taking->parts <= 1)
+        taking->copy = k;
     else
         complain(l, "'%s' is one more tensor for %s", t->name, leaf->name);
 }
@@ -146,10 +167,9 @@ assign(struct loading *l)
 {
     for (int64_t k = 0; k < l->file->header.n; k++) {
         const char *name = name_at(l, k);
-        bool is_tied;
-        const struct et_leaf *leaf = eti_weight_leaf(&l->leaves, name, &is_tied);
-        if (leaf)
-            take(l, k, (int)(leaf - l->leaves.v), is_tied);
+        struct eti_weight_place place;
+        if (eti_weight_place(&l->leaves, l->model, name, &place))
+            take(l, k, &place);
         else if (is_ignored(l, name))
             leave_out(l, "'%s' is ignored", name);
         else if (!eti_weight_is_unused(name))
@@ -162,11 +182,27 @@ static bool
 is_told(const struct loading *l, int i)
 {
     for (int64_t k = 0; k < l->file->header.n; k++) {
-        bool is_tied;
-        if (eti_weight_leaf(&l->leaves, name_at(l, k), &is_tied) == &l->leaves.v[i])
+        struct eti_weight_place place;
+        if (eti_weight_place(&l->leaves, l->model, name_at(l, k), &place) &&
+            place.leaf == &l->leaves.v[i])
             return true;
     }
     return false;
+}
+
+/* Is all of it there? A copy may stand for the whole. */
+static bool
+is_whole(struct taking *t)
+{
+    if (t->parts == 0 && t->copy >= 0) {
+        t->source[0] = t->copy;
+        t->parts = 1;
+        t->copy = -1;
+    }
+    for (int i = 0; i < t->parts; i++)
+        if (t->source[i] < 0)
+            return false;
+    return t->parts > 0;
 }
 
 /* Leaves that nothing was found for. */
@@ -176,13 +212,12 @@ look_for_missing(struct loading *l)
     for (int i = 0; i < l->leaves.n; i++) {
         const struct et_leaf *leaf = &l->leaves.v[i];
         const struct et_desc *want = &leaf->param->desc;
+        struct taking *t = &l->taking[i];
         char shape[192];
-        if (l->source[i] < 0) {
-            l->source[i] = l->copy[i];
-            l->copy[i] = -1;
-        }
-        if (l->source[i] >= 0)
+        if (is_whole(t))
             l->n_taken++;
+        else if (t->parts > 0)
+            complain(l, "of '%s' a part is missing", leaf->name);
         else if (is_told(l, i))
             continue;
         else if (is_ignored(l, leaf->name))
@@ -190,6 +225,8 @@ look_for_missing(struct loading *l)
         else
             complain(l, "'%s' is missing, model wants %s", leaf->name,
                      eti_st_shape_text(want->ndim, want->shape, shape, sizeof shape));
+        if (!is_whole(t))
+            t->parts = 0;
     }
 }
 
@@ -215,16 +252,19 @@ check_patterns(const struct loading *l)
 
 /* ---- values ---- */
 
-/* Tensor K of the file in f32; to be freed. */
+/* COUNT elements of leaf I in f32, from the N tensors at SOURCE one after the other; to
+ * be freed. */
 static et_status
-read_tensor(const struct loading *l, int64_t k, float **out)
+read_tensors(const struct loading *l, int i, const int64_t *source, int n, float **out)
 {
-    const struct eti_st_tensor *t = &l->file->header.v[k];
-    int64_t count = (t->end - t->begin) / (int64_t)et_dtype_size(t->dtype);
+    int64_t count = et_desc_count(&l->leaves.v[i].param->desc);
     void *values;
+    et_status status = ET_OK;
     *out = NULL;
     ET_TRY(et_alloc(l->cx, ((size_t)count + 1) * sizeof(float), &values));
-    et_status status = read_values(l->file, t, values);
+    for (int k = 0; k < n && status == ET_OK; k++)
+        status = read_values(l->file, &l->file->header.v[source[k]],
+                             (float *)values + count / n * k);
     if (status == ET_OK)
         *out = values;
     else
@@ -236,13 +276,14 @@ read_tensor(const struct loading *l, int64_t k, float **out)
 static et_status
 check_copy(struct loading *l, int i)
 {
+    const struct taking *t = &l->taking[i];
     size_t bytes = et_desc_bytes(&l->leaves.v[i].param->desc);
     float *a, *b = NULL;
-    ET_TRY(read_tensor(l, l->source[i], &a));
-    et_status status = read_tensor(l, l->copy[i], &b);
+    ET_TRY(read_tensors(l, i, t->source, 1, &a));
+    et_status status = read_tensors(l, i, &t->copy, 1, &b);
     if (status == ET_OK && memcmp(a, b, bytes) != 0)
         complain(l, "'%s' differs from '%s', which are one in the model",
-                 name_at(l, l->copy[i]), name_at(l, l->source[i]));
+                 name_at(l, t->copy), name_at(l, t->source[0]));
     et_free(l->cx, a);
     et_free(l->cx, b);
     return status;
@@ -251,9 +292,10 @@ check_copy(struct loading *l, int i)
 static et_status
 load_leaf(struct loading *l, int i)
 {
+    const struct taking *t = &l->taking[i];
     struct et_param *p = l->leaves.v[i].param;
     float *values;
-    ET_TRY(read_tensor(l, l->source[i], &values));
+    ET_TRY(read_tensors(l, i, t->source, t->parts, &values));
     et_status status = et_param_write(l->cx, p, values, et_desc_count(&p->desc));
     et_free(l->cx, values);
     return status;
@@ -296,18 +338,18 @@ load_all(struct loading *l)
 {
     et_status status = check_patterns(l);
     for (int i = 0; i < l->leaves.n; i++)
-        l->source[i] = l->copy[i] = -1;
+        l->taking[i] = (struct taking){.source = {-1, -1, -1}, .copy = -1};
     if (status == ET_OK) {
         assign(l);
         look_for_missing(l);
     }
     for (int i = 0; i < l->leaves.n && status == ET_OK; i++)
-        if (l->copy[i] >= 0)
+        if (l->taking[i].parts && l->taking[i].copy >= 0)
             status = check_copy(l, i);
     if (status == ET_OK)
         status = judge(l);
     for (int i = 0; i < l->leaves.n && status == ET_OK; i++)
-        if (l->source[i] >= 0)
+        if (l->taking[i].parts)
             status = load_leaf(l, i);
     return status;
 }
@@ -316,14 +358,14 @@ static et_status
 load_file(struct et_ctx *cx, struct et_model *model, const struct eti_weight_file *file,
           const struct et_model_weights *wish)
 {
-    struct loading l = {.cx = cx, .file = file, .wish = wish};
+    struct loading l = {
+        .cx = cx, .file = file, .model = model->type->info.name, .wish = wish};
     void *block;
     ET_TRY(et_module_leaves(cx, model->root, ET_PARAM | ET_BUFFER, &l.leaves));
     et_status status =
-        et_alloc(cx, ((size_t)l.leaves.n + 1) * 2 * sizeof *l.source, &block);
+        et_alloc(cx, ((size_t)l.leaves.n + 1) * sizeof *l.taking, &block);
     if (status == ET_OK) {
-        l.source = block;
-        l.copy = l.source + l.leaves.n;
+        l.taking = block;
         status = load_all(&l);
         et_free(cx, block);
     }
@@ -351,85 +393,4 @@ et_model_load_weights(struct et_ctx *cx, struct et_model *model, const char *pat
     et_status status = load_file(cx, model, &f, &all);
     eti_weight_file_close(&f);
     return status;
-}
-
-/* ---- writing ---- */
-
-static void
-describe(const struct et_leaf *leaf, int64_t at, struct eti_st_tensor *t)
-{
-    const struct et_desc *d = &leaf->param->desc;
-    t->name = leaf->name;
-    t->dtype = ET_F32;
-    t->ndim = d->ndim;
-    memcpy(t->shape, d->shape, (size_t)d->ndim * sizeof *t->shape);
-    t->begin = at;
-    t->end = at + et_desc_count(d) * (int64_t)sizeof(float);
-}
-
-static et_status
-write_header(struct et_ctx *cx, const char *path, int fd, const struct et_leaves *l,
-             const struct eti_st_note *notes, int n_notes)
-{
-    struct eti_st_tensor *v;
-    void *block;
-    uint8_t *header;
-    int64_t bytes, at = 0;
-    ET_TRY(et_alloc(cx, ((size_t)l->n + 1) * sizeof *v, &block));
-    v = block;
-    for (int i = 0; i < l->n; i++) {
-        describe(&l->v[i], at, &v[i]);
-        at = v[i].end;
-    }
-    et_status status = eti_st_print_notes(cx, v, l->n, notes, n_notes, &header, &bytes);
-    et_free(cx, v);
-    if (status != ET_OK)
-        return status;
-    status = eti_write_all(cx, fd, path, header, (size_t)bytes);
-    et_free(cx, header);
-    return status;
-}
-
-static et_status
-write_leaf(struct et_ctx *cx, const char *path, int fd, const struct et_leaf *leaf,
-           uint32_t seed)
-{
-    int64_t count = et_desc_count(&leaf->param->desc);
-    void *values;
-    ET_TRY(et_alloc(cx, ((size_t)count + 1) * sizeof(float), &values));
-    et_status status = et_param_read(cx, leaf->param, leaf->name, seed, values, count);
-    if (status == ET_OK)
-        status = eti_write_all(cx, fd, path, values, (size_t)count * sizeof(float));
-    et_free(cx, values);
-    return status;
-}
-
-static et_status
-write_model(struct et_ctx *cx, const struct et_model *model, uint32_t seed,
-            const struct eti_st_note *notes, int n_notes, const char *path, int fd)
-{
-    struct et_leaves l;
-    ET_TRY(et_module_leaves(cx, model->root, ET_PARAM | ET_BUFFER, &l));
-    et_status status = write_header(cx, path, fd, &l, notes, n_notes);
-    for (int i = 0; i < l.n && status == ET_OK; i++)
-        status = write_leaf(cx, path, fd, &l.v[i], seed);
-    et_leaves_release(&l);
-    return status;
-}
-
-et_status
-et_model_save_weights(struct et_ctx *cx, const struct et_model *model, uint32_t seed,
-                      const char *path)
-{
-    return eti_model_save(cx, model, seed, NULL, 0, path);
-}
-
-et_status
-eti_model_save(struct et_ctx *cx, const struct et_model *model, uint32_t seed,
-               const struct eti_st_note *notes, int n_notes, const char *path)
-{
-    struct eti_draft d;
-    ET_TRY(eti_draft_open(cx, path, &d));
-    et_status status = write_model(cx, model, seed, notes, n_notes, d.temporary, d.fd);
-    return eti_draft_close(&d, status);
 }

@@ -349,6 +349,7 @@ build(struct eti_loader *l, struct eti_recipe *r, const char *text, size_t size,
     if (!r->root)
         return ET_OK;
     ET_TRY(eti_apply_overrides(l, r->root, overrides, n));
+    ET_TRY(eti_model_from(l, r->root, folder));
     struct eti_fill fill = {
         .cx = l->cx,
         .registry = l->env->registry,

@@ -89,6 +89,11 @@ void eti_refuse_secrets(struct eti_loader *l, const struct et_value *v,
 /* Why a file could not be read: CODE is errno's. */
 const char *eti_read_reason(int code);
 
+/* from.c: what the folder at model.from says of the model of ROOT, put in below what
+ * ROOT says, in place of that key. FOLDER: of relative paths, or NULL. */
+ET_NODISCARD et_status eti_model_from(struct eti_loader *l, struct et_value *root,
+                                      const char *folder);
+
 /* override.c: ETUDE_SET_* variables, then the command line, upon ROOT (a mapping). */
 ET_NODISCARD et_status eti_apply_overrides(struct eti_loader *l, struct et_value *root,
                                            const struct et_override *overrides, int n);

@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models of Hugging Face, torchvision and timm: read under their names they compute what
+ * these libraries do, and written back they have these names. Numbers: t/golden/hub.txt. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "core/models/weight_file.h"
+#include "etude/nn.h"
+#include "etude/model.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/unit/rig.h"
+
+enum { MOST = 512 };
+
+static struct et_ctx *cx;
+static struct et_device *dev;
+
+/* ---- one model of the file ---- */
+
+struct tensor {
+    char *name;
+    int ndim;
+    int64_t shape[ETI_ST_MAX_DIMS], count;
+};
+
+struct hub {
+    char form[32], ours[32], options[256], kind[16];
+    char *config; /* NULL: the form has none */
+    struct tensor tensor[MOST];
+    int n;
+    struct et_desc x;
+    double want[1024];
+    int n_want;
+};
+
+static void
+read_lengths(const char *text, int *ndim, int64_t *shape)
+{
+    int used;
+    *ndim = 0;
+    while (sscanf(text, " %lld%n", (long long *)&shape[*ndim], &used) == 1) {
+        text += used;
+        (*ndim)++;
+    }
+}
+
+static void
+read_tensor(struct hub *h, const char *text)
+{
+    struct tensor *t = &h->tensor[h->n++];
+    size_t n = strcspn(text, " ");
+    if (h->n > MOST)
+        bail("more than %d tensors", MOST);
+    t->name = strndup(text, n);
+    read_lengths(text + n, &t->ndim, t->shape);
+    t->count = 1;
+    for (int i = 0; i < t->ndim; i++)
+        t->count *= t->shape[i];
+}
+
+static void
+read_input(struct hub *h, const char *text)
+{
+    int ndim;
+    int64_t shape[ET_MAX_DIMS];
+    size_t n = strcspn(text, " ");
+    snprintf(h->kind, sizeof h->kind, "%.*s", (int)n, text);
+    read_lengths(text + n, &ndim, shape);
+    bool tokens = strcmp(h->kind, "tokens") == 0;
+    et_desc_init(&h->x, tokens ? ET_I32 : ET_F32, ndim, shape, ET_ROW_MAJOR);
+}
+
+static void
+read_output(struct hub *h, const char *text)
+{
+    int used;
+    for (h->n_want = 0; sscanf(text, " %lf%n", &h->want[h->n_want], &used) == 1;
+         h->n_want++)
+        text += used;
+}
+
+/* The next model of F; false: that was all. */
+static bool
+read_hub(FILE *f, struct hub *h)
+{
+    static char line[1 << 16];
+    memset(h, 0, sizeof *h);
+    while (fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = '\0';
+        char *rest = line + strcspn(line, " ");
+        rest += *rest == ' ';
+        if (sscanf(line, "model %31s %31s", h->form, h->ours) == 2)
+            continue;
+        if (strncmp(line, "config ", 7) == 0)
+            h->config = strdup(rest);
+        else if (strncmp(line, "options ", 8) == 0)
+            snprintf(h->options, sizeof h->options, "%s", rest);
+        else if (strncmp(line, "tensor ", 7) == 0)
+            read_tensor(h, rest);
+        else if (strncmp(line, "input ", 6) == 0)
+            read_input(h, rest);
+        else if (strncmp(line, "output ", 7) == 0) {
+            read_output(h, rest);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+free_hub(struct hub *h)
+{
+    for (int i = 0; i < h->n; i++)
+        free(h->tensor[i].name);
+    free(h->config);
+}
+
+/* make_hub.py's value(). */
+static void
+fill(const struct tensor *t, float *out)
+{
+    size_t n = strlen(t->name);
+    uint32_t stream = (uint32_t)crc32(0, (const Bytef *)t->name, (uInt)n) & 0xfffff;
+    bool variance = n > 11 && strcmp(t->name + n - 11, "running_var") == 0;
+    bool weight = n > 6 && strcmp(t->name + n - 6, "weight") == 0;
+    double scale = sqrt(3 / ((double)t->count / (t->ndim ? (double)t->shape[0] : 1)));
+    rig_values(stream, t->count, out);
+    for (int64_t i = 0; i < t->count; i++)
+        out[i] = (float)(variance      ? 1.25 + 0.25 * out[i]
+                         : t->ndim < 2 ? 0.1 * out[i] + weight
+                                       : out[i] * scale);
+}
+
+/* ---- files ---- */
+
+/* The tensors of H with their values, as a safetensors file; those from FIRST to LAST
+ * alone. */
+static void
+write_weights(const struct hub *h, const char *name, int first, int last)
+{
+    static struct eti_st_tensor v[MOST];
+    int64_t at = 0, bytes;
+    uint8_t *header;
+    for (int i = first; i < last; i++) {
+        struct eti_st_tensor *t = &v[i - first];
+        *t = (struct eti_st_tensor){.name = h->tensor[i].name,
+                                    .dtype = ET_F32,
+                                    .ndim = h->tensor[i].ndim,
+                                    .begin = at,
+                                    .end = at + h->tensor[i].count * 4};
+        memcpy(t->shape, h->tensor[i].shape, sizeof t->shape);
+        at = t->end;
+    }
+    need(cx, eti_st_print(cx, v, last - first, &header, &bytes));
+    uint8_t *all = malloc((size_t)(bytes + at) + 1);
+    memcpy(all, header, (size_t)bytes);
+    for (int i = first; i < last; i++)
+        fill(&h->tensor[i], (float *)(void *)(all + bytes + v[i - first].begin));
+    write_file(name, all, (size_t)(bytes + at), false);
+    et_free(cx, header);
+    free(all);
+}
+
+static char *
+in_scratch(const char *name, char path[ETI_PATH_MAX])
+{
+    snprintf(path, ETI_PATH_MAX, "%s/%s", scratch_folder(), name);
+    return path;
+}
+
+/* ---- models ---- */
+
+static struct et_model *
+make(const struct hub *h)
+{
+    const struct et_model_class *type = et_model_class_find(h->ours);
+    const struct et_model_facts facts = {.channels = 3,
+                                         .height = h->x.shape[2],
+                                         .width = h->x.shape[3],
+                                         .num_classes = 5};
+    struct et_model *m;
+    void *options;
+    char name[32], value[32];
+    int used;
+    need(cx, et_options_new(cx, &type->info, NULL, &options));
+    for (const char *o = h->options; sscanf(o, " %31s %31s%n", name, value, &used) == 2;
+         o += used)
+        need(cx, et_options_set(cx, type->info.options, options, name, value));
+    need(cx, et_model_new(cx, type, options, &facts, &m));
+    et_options_free(&type->info, &options);
+    return m;
+}
+
+/* As its form has it: a folder, or a file. */
+static struct et_model *
+load(const struct hub *h)
+{
+    char path[ETI_PATH_MAX];
+    struct et_model *m;
+    write_weights(h, "model.safetensors", 0, h->n);
+    if (!h->config) {
+        m = make(h);
+        need(cx, et_model_load_weights(cx, m, in_scratch("model.safetensors", path)));
+        return m;
+    }
+    write_file("config.json", h->config, strlen(h->config), false);
+    need(cx, et_model_from_folder(cx, scratch_folder(), NULL, &m));
+    return m;
+}
+
+/* The greatest distance of what M computes from what it should, by the greatest of
+ * those numbers. */
+static double
+distance(struct et_model *m, const struct hub *h)
+{
+    int64_t count = et_desc_count(&h->x);
+    struct et_graph *g;
+    struct et_tensor *x;
+    float *v = malloc((size_t)count * sizeof *v), got[1024];
+    double most = 0, worst = 0;
+    need(cx, et_module_bind(cx, m->root, dev, ET_PARAM | ET_BUFFER, 0));
+    need(cx, et_graph_new(cx, dev, &g));
+    need(cx, et_tensor_new(cx, dev, h->x.dtype, h->x.ndim, h->x.shape, ET_ROW_MAJOR,
+                           "x", &x));
+    rig_values(7, count, v);
+    for (int64_t i = 0; h->x.dtype == ET_I32 && i < count; i++)
+        ((int32_t *)(void *)v)[i] = (int32_t)((v[i] + 1) / 2 * 11);
+    need(cx, et_tensor_write(cx, x, v, (size_t)count * sizeof *v));
+    struct et_forward f = {.g = g};
+    struct et_tensor *y = et_model_forward(m, &f, x);
+    need(cx, et_eval(g, &y, 1));
+    is_int(et_desc_count(&y->desc), h->n_want, "%s's %s gives as many numbers", h->form,
+           h->ours);
+    need(cx, et_tensor_read(cx, y, got, (size_t)h->n_want * sizeof *got));
+    for (int i = 0; i < h->n_want; i++) {
+        most = fmax(most, fabs(h->want[i]));
+        worst = fmax(worst, fabs(got[i] - h->want[i]));
+    }
+    et_graph_free(&g);
+    et_tensor_free(&x);
+    free(v);
+    return worst / most;
+}
+
+/* Is each tensor of H in the file at PATH, with its values, and no other but counters of
+ * batches? */
+static bool
+is_written(const struct hub *h, const char *path)
+{
+    struct eti_weight_file f;
+    int found = 0, counters = 0;
+    need(cx, eti_weight_file_open(cx, path, &f));
+    for (int64_t k = 0; k < f.header.n; k++) {
+        const struct eti_st_tensor *t = &f.header.v[k];
+        counters += strstr(t->name, "num_batches_tracked") != NULL;
+        for (int i = 0; i < h->n; i++) {
+            const struct tensor *want = &h->tensor[i];
+            size_t bytes = (size_t)want->count * sizeof(float);
+            if (strcmp(want->name, t->name) != 0 || want->ndim != t->ndim ||
+                memcmp(want->shape, t->shape, (size_t)t->ndim * sizeof *t->shape) != 0)
+                continue;
+            float *a = malloc(bytes + 1), *b = malloc(bytes + 1);
+            fill(want, a);
+            need(cx, eti_weight_file_read(&f, t, 0, b, (int64_t)bytes));
+            found += memcmp(a, b, bytes) == 0;
+            free(a);
+            free(b);
+        }
+    }
+    if (found != h->n || found + counters != f.header.n)
+        diag("%d of %d tensors, %d counters, %lld in the file", found, h->n, counters,
+             (long long)f.header.n);
+    bool all = found == h->n && found + counters == f.header.n;
+    eti_weight_file_close(&f);
+    return all;
+}
+
+static void
+one_hub(const struct hub *h)
+{
+    char path[ETI_PATH_MAX];
+    struct et_model *m = load(h), *again;
+    is_str(m->type->info.name, h->ours, "a model of %s is our %s", h->form, h->ours);
+    double d = distance(m, h);
+    ok(d < 1e-5, "%s's %s computes the same here (%.1e)", h->form, h->ours, d);
+    in_scratch("again", path);
+    need(cx, et_model_export(cx, m, h->form, 0, path));
+    ok(is_written(h, path), "%s's %s is written under the names it was read with",
+       h->form, h->ours);
+    if (h->config) {
+        need(cx, et_model_from_folder(cx, path, NULL, &again));
+        ok(distance(again, h) < 1e-5, "and what its config says is the same network");
+        et_model_free(&again);
+        snprintf(path + strlen(path), ETI_PATH_MAX - strlen(path),
+                 "/model.safetensors");
+        remove(path);
+        in_scratch("again/config.json", path);
+        remove(path);
+        in_scratch("again", path);
+    }
+    remove(path);
+    et_model_free(&m);
+}
+
+/* ---- shards ---- */
+
+/* The weights in two files, with INDEX, whose %s is the list of tensors. */
+static void
+write_shards(const struct hub *h, int half, const char *second)
+{
+    char *text;
+    size_t n;
+    FILE *f = open_memstream(&text, &n);
+    char path[ETI_PATH_MAX];
+    write_weights(h, "a.safetensors", 0, half);
+    write_weights(h, "b.safetensors", half, h->n);
+    fprintf(f, "{\"metadata\":{},\"weight_map\":{");
+    for (int i = 0; i < h->n; i++)
+        fprintf(f, "%s\"%s\":\"%s\"", i ? "," : "", h->tensor[i].name,
+                i < half ? "a.safetensors" : second);
+    fprintf(f, "}}");
+    fclose(f);
+    write_file("model.safetensors.index.json", text, n, false);
+    remove(in_scratch("model.safetensors", path));
+    free(text);
+}
+
+static void
+shards(const struct hub *h)
+{
+    static const struct {
+        const char *second, *want;
+    } wrong[] = {
+        {"c.safetensors", "c.safetensors"},
+        {"../b.safetensors", "is in no file of the folder"},
+        {"a.safetensors", "tensors, model.safetensors.index.json names"},
+    };
+    struct et_model *m;
+    write_file("config.json", h->config, strlen(h->config), false);
+    write_shards(h, h->n / 2, "b.safetensors");
+    need(cx, et_model_from_folder(cx, scratch_folder(), NULL, &m));
+    ok(distance(m, h) < 1e-5, "a model in two files is read as one");
+    et_model_free(&m);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        write_shards(h, h->n / 2, wrong[i].second);
+        et_status status = et_model_from_folder(cx, scratch_folder(), NULL, &m);
+        const char *said = take_error(cx);
+        ok(status != ET_OK && strstr(said, wrong[i].want),
+           "an index that names %s is refused", wrong[i].second);
+        if (!strstr(said, wrong[i].want))
+            diag("%s", said);
+    }
+    char path[ETI_PATH_MAX];
+    remove(in_scratch("model.safetensors.index.json", path));
+}
+
+/* ---- what is refused ---- */
+
+static void
+configs(void)
+{
+    static const struct {
+        const char *text, *want;
+    } table[] = {
+        {"{\"model_type\":\"gpt2\",\"activation_function\":\"relu\"}",
+         "activation_function is relu; gpt2 here has gelu_new|gelu_pytorch_tanh"},
+        {"{\"model_type\":\"gpt2\",\"n_inner\":100}",
+         "n_inner is 100; gpt2 here has 3072"},
+        {"{\"model_type\":\"gpt2\",\"layer_norm_epsilon\":1e-6}",
+         "layer_norm_epsilon is 1e-06; gpt2 here has 1e-05"},
+        {"{\"model_type\":\"bert\",\"position_embedding_type\":\"relative_key\"}",
+         "position_embedding_type is relative_key; bert here has absolute"},
+        {"{\"model_type\":\"bert\",\"is_decoder\":true}", "is_decoder is true"},
+        {"{\"model_type\":\"bert\",\"architectures\":[\"BertForTokenClassification\"]}",
+         "there is no BertForTokenClassification here"},
+        {"{\"model_type\":\"vit\",\"qkv_bias\":false}", "qkv_bias is false"},
+        {"{\"model_type\":\"vit\",\"image_size\":[224,224]}",
+         "image_size is no number and no word"},
+        {"{\"model_type\":\"vit\",\"image_size\":0}", "image_size is 0, not a count"},
+        {"{\"model_type\":\"resnet\",\"depths\":[1,1,1,1]}",
+         "are those of no ResNet here"},
+        {"{\"model_type\":\"llama\"}",
+         "model_type is llama; there are gpt2, bert, vit and resnet"},
+        {"{}", "model_type is missing"},
+        {"[]", "is not a JSON object"},
+        {"{\"model_type\":", "config.json:1: "},
+    };
+    struct et_model *m;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        write_file("config.json", table[i].text, strlen(table[i].text), false);
+        et_status status = et_model_from_folder(cx, scratch_folder(), NULL, &m);
+        const char *said = take_error(cx);
+        ok(status == ET_EFORMAT && strstr(said, table[i].want), "refused: %s",
+           table[i].want);
+        if (!strstr(said, table[i].want))
+            diag("%s", said);
+    }
+}
+
+/* What cannot be written as another library's. */
+static void
+forms(void)
+{
+    static const struct {
+        const char *model, *options, *form, *want;
+        et_status status;
+    } table[] = {
+        {"gpt2", "n_layers 1 position alibi", "hf",
+         "Hugging Face's gpt2 has no position alibi", ET_ENOTSUP},
+        {"resnet18", "stem small", "hf", "Hugging Face's resnet has no stem small",
+         ET_ENOTSUP},
+        {"gpt2", "n_layers 1", "timm", "gpt2 has no form 'timm'", ET_ENOTSUP},
+        {"lenet", "", "hf", "lenet has no form 'hf'", ET_ENOTSUP},
+        {"lenet", "", "keras", "there is no form 'keras'", ET_EINVAL},
+    };
+    char path[ETI_PATH_MAX];
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct hub h = {.x = {.shape = {1, 3, 32, 32}}};
+        snprintf(h.ours, sizeof h.ours, "%s", table[i].model);
+        snprintf(h.options, sizeof h.options, "%s", table[i].options);
+        struct et_model *m = make(&h);
+        et_status status =
+            et_model_export(cx, m, table[i].form, 0, in_scratch("again", path));
+        ok(status == table[i].status && strstr(take_error(cx), table[i].want),
+           "refused: %s", table[i].want);
+        et_error_clear(cx);
+        et_model_free(&m);
+    }
+    /* A layer that surgery has put in is not the library's. */
+    struct hub h = {.ours = "resnet18", .x = {.shape = {1, 3, 32, 32}}};
+    struct et_model *m = make(&h);
+    need(cx, et_module_add(cx, m->root, "more", &et_batch_norm_class,
+                           &(struct et_batch_norm_options){.num_features = 5}));
+    et_status status =
+        et_model_export(cx, m, "torchvision", 0, in_scratch("again", path));
+    ok(status == ET_ENOTSUP &&
+           strstr(take_error(cx), "an algorithm has changed this resnet18, at 'more."),
+       "a network with another layer is no ResNet of torchvision's");
+    et_model_free(&m);
+}
+
+int
+main(void)
+{
+    static struct hub h;
+    FILE *f = rig_golden("hub.txt");
+    int n = 0;
+    cx = need_ctx();
+    need(cx, et_device_open(cx, "ref", 0, 0, &dev));
+    for (; read_hub(f, &h); n++) {
+        one_hub(&h);
+        if (strcmp(h.ours, "gpt2") == 0)
+            shards(&h);
+        free_hub(&h);
+    }
+    fclose(f);
+    ok(n >= 9, "%d models of other libraries are compared", n);
+    configs();
+    forms();
+    et_device_close(&dev);
+    et_ctx_free(&cx);
+    return done();
+}
