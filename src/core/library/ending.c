@@ -17,6 +17,7 @@
 
 #include "core/base/seams.h"
 #include "core/callbacks/callbacks.h"
+#include "core/library/earlier.h"
 #include "core/library/ending.h"
 #include "core/library/facts.h"
 #include "core/library/index.h"
@@ -28,90 +29,26 @@
 
 /* ---- what came out ---- */
 
-/* The metric that the run is known by: an accuracy of its evaluations, else the first
- * of them; NULL. */
-static const char *
-main_metric(const json_t *facts)
-{
-    const char *name, *first = NULL;
-    json_t *metrics = json_object_get(facts, "metrics"), *v;
-    json_object_foreach(metrics, name, v)
-    {
-        if (strncmp(name, "metrics/", 8) != 0 ||
-            strncmp(name, "metrics/train/", 14) == 0 ||
-            !json_is_number(json_object_get(v, "best")))
-            continue;
-        if (strstr(name, "Accuracy"))
-            return name;
-        first = first ? first : name;
-    }
-    return first;
-}
-
-static double
-best_of(const json_t *facts, const char *metric)
-{
-    const json_t *m = json_object_get(json_object_get(facts, "metrics"), metric);
-    const json_t *best = json_object_get(m, "best");
-    return json_is_number(best) ? json_number_value(best) : NAN;
-}
-
-/* The runs of the same recipe that lie beside this one, or are known elsewhere;
- * NULL. */
-static json_t *
-list_others(struct et_ctx *cx, const json_t *facts)
-{
-    char folder[PATH_MAX];
-    struct eti_index *index = NULL;
-    json_t *others = NULL;
-    const char *recipe = json_string_value(json_object_get(facts, "recipe"));
-    const char *own = json_string_value(json_object_get(facts, "directory"));
-    const char *slash = own ? strrchr(own, '/') : NULL;
-    if (!recipe || !slash || slash == own)
-        return NULL;
-    snprintf(folder, sizeof folder, "%.*s", (int)(slash - own), own);
-    if (eti_index_open(cx, NULL, &index) != ET_OK ||
-        eti_index_look(index, folder, false) != ET_OK ||
-        eti_index_of_recipe(index, recipe, ETI_INDEX_PAGE, &others) != ET_OK)
-        et_error_clear(cx); /* the end is told without those before it */
-    eti_index_close(&index);
-    return others;
-}
-
 /* The best of the OTHERS that finished before, as `earlier`. */
 static json_t *
 find_earlier(const json_t *facts, const json_t *others, const char *metric)
 {
-    const json_t *found = NULL, *config = json_object_get(facts, "config");
-    const char *own = json_string_value(json_object_get(facts, "directory"));
+    struct eti_earlier found;
+    const json_t *config = json_object_get(facts, "config");
     const bool less = eti_less_is_better(metric);
-    const double value = best_of(facts, metric);
-    const double started = json_number_value(json_object_get(facts, "started"));
-    double best = NAN;
-    for (size_t i = 0; i < json_array_size(others); i++) {
-        const json_t *one = json_array_get(others, i);
-        const char *where = json_string_value(json_object_get(one, "directory"));
-        const char *state = json_string_value(json_object_get(one, "state"));
-        double theirs = best_of(one, metric);
-        if (!where || (own && strcmp(where, own) == 0) || isnan(theirs) ||
-            !(json_number_value(json_object_get(one, "started")) <= started) ||
-            eti_state_kind_of(state) != ETI_STATE_DONE ||
-            (!isnan(best) && (less ? theirs >= best : theirs <= best)))
-            continue;
-        best = theirs;
-        found = one;
-    }
-    if (!found)
+    const double value = eti_facts_best(facts, metric);
+    eti_earlier_find(others, facts, metric, &found);
+    if (!found.facts)
         return json_null();
     const json_t *seed = json_object_get(config, "seed");
     const json_t *their_seed =
-        json_object_get(json_object_get(found, "config"), "seed");
+        json_object_get(json_object_get(found.facts, "config"), "seed");
     return json_pack("{s:s?, s:f, s:f, s:b, s:b}", "name",
-                     json_string_value(json_object_get(found, "name")), "value", best,
-                     "difference",
+                     json_string_value(json_object_get(found.facts, "name")), "value",
+                     found.best, "difference",
                      /* (JSON has no infinity) */
-                     fmax(fmin(value - best, DBL_MAX), -DBL_MAX), "better",
-                     less ? value < best : value > best, "same_seed",
+                     fmax(fmin(value - found.best, DBL_MAX), -DBL_MAX), "better",
+                     less ? value < found.best : value > found.best, "same_seed",
                      seed && their_seed && json_equal(seed, their_seed));
 }
 
@@ -363,18 +300,18 @@ eti_ending_ways(struct et_ctx *cx, const json_t *facts, const json_t *kept)
 json_t *
 eti_ending(struct et_ctx *cx, const json_t *facts)
 {
-    const char *metric = main_metric(facts);
+    const char *metric = eti_facts_main_metric(facts);
     const json_t *entry =
         json_object_get(json_object_get(facts, "metrics"), metric ? metric : "");
     if (eti_facts_goes_on(facts))
         return NULL;
-    json_t *others = metric ? list_others(cx, facts) : NULL;
+    json_t *others = metric ? eti_earlier_list(cx, facts) : NULL;
     json_t *earlier = metric ? find_earlier(facts, others, metric) : json_null();
     json_decref(others);
     json_t *kept =
         find_kept(cx, json_string_value(json_object_get(facts, "directory")));
     json_t *best = metric ? json_pack("{s:s, s:f, s:O?}", "metric", metric, "value",
-                                      best_of(facts, metric), "ba",
+                                      eti_facts_best(facts, metric), "ba",
                                       json_object_get(entry, "best_ba"))
                           : json_null();
     const double speed = eti_run_speed(facts);
