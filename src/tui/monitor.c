@@ -12,7 +12,7 @@
 #include "tui/monitor.h"
 #include "tui/page.h"
 
-enum { SMOOTH = 2, WEIGHTS = 5, IN_LINE = 3 };
+enum { IN_LINE = 3 };
 
 static const char *const border_names[TUI_M_BORDERS] = {
     [TUI_M_SIDE] = "monitor.side",
@@ -37,7 +37,7 @@ open_monitor(struct tui_app *app, void *self)
     struct tui_monitor *m = self;
     void *block;
     m->focus = TUI_M_CHART;
-    m->smooth = SMOOTH;
+    m->smooth = TUI_SMOOTH_USUAL;
     m->mark = -1;
     m->sieve.changed = sifted;
     m->sieve.data = m;
@@ -57,6 +57,8 @@ close_monitor(struct tui_app *app, void *self)
     tui_sieve_release(&m->sieve);
     et_free(app->cx, m->point);
     et_free(app->cx, m->rank);
+    tui_wall_close(&m->wall);
+    tui_rival_forget(&m->rival);
     tui_ending_forget(m);
     tui_job_stop(&m->again);
 }
@@ -74,6 +76,8 @@ attached(struct tui_app *app, void *self)
     m->axis = TUI_BY_STEP;
     m->has_axis = false;
     m->mark = -1;
+    tui_wall_close(&m->wall);
+    tui_rival_forget(&m->rival);
     tui_ending_forget(m);
 }
 
@@ -166,6 +170,10 @@ draw(struct tui_app *app, void *self, const struct tui_pane *p)
     struct tui_monitor *m = self;
     if (tui_page_of_run(app, p))
         return;
+    if (m->wall.is_open) {
+        tui_wall_draw(&m->wall, p);
+        return;
+    }
     const struct tui_view v = view_of(app, m);
     if (tui_ranks_gather(&v) != ET_OK)
         tui_say_error(app);
@@ -273,6 +281,8 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
     if (!app->source)
         return TUI_TEXT;
     const struct tui_view v = view_of(app, m);
+    if (m->wall.is_open && !*app->source->problem)
+        return tui_wall_message(&m->wall, buf, size);
     if (app->source->is_refused)
         return TUI_TEXT; /* the page says it */
     if (*app->source->problem) {
@@ -400,7 +410,7 @@ act_on_chart(struct tui_app *app, struct tui_monitor *m, enum tui_action action)
         c->is_log = !c->is_log;
         return true;
     case TUI_DO_monitor_smoother:
-        m->smooth = m->smooth < WEIGHTS - 1 ? m->smooth + 1 : m->smooth;
+        m->smooth = m->smooth < TUI_SMOOTH_MOST ? m->smooth + 1 : m->smooth;
         return true;
     case TUI_DO_monitor_rougher:
         m->smooth = m->smooth > 0 ? m->smooth - 1 : 0;
@@ -466,6 +476,8 @@ static enum tui_where
 place(struct tui_app *app, void *self)
 {
     struct tui_monitor *m = self;
+    if (m->wall.is_open)
+        return TUI_IN_wall;
     if (!app->source || tui_size_of(app->grid.rows, app->grid.cols) == TUI_TINY)
         return TUI_IN_monitor;
     const struct tui_view v = view_of(app, m);
@@ -475,7 +487,30 @@ place(struct tui_app *app, void *self)
 static const char *
 hint(struct tui_app *app, void *self, enum tui_action action)
 {
+    const struct tui_monitor *m = self;
+    if (m->wall.is_open)
+        return tui_wall_hint(&m->wall, action);
     return place(app, self) == TUI_IN_ending ? tui_ending_hint(self, action) : NULL;
+}
+
+static void
+open_wall(struct tui_app *app, struct tui_monitor *m)
+{
+    if (tui_wall_open(&m->wall, app) != ET_OK) {
+        tui_say_error(app);
+        return;
+    }
+    (void)tui_wall_add(&m->wall, app->source, false);
+    m->wall.rival = &m->rival;
+    m->wall.smooth = m->smooth;
+}
+
+static bool
+type(struct tui_app *app, void *self, int key)
+{
+    struct tui_monitor *m = self;
+    (void)app;
+    return m->wall.is_open && tui_wall_key(&m->wall, key);
 }
 
 static bool
@@ -483,6 +518,8 @@ act(struct tui_app *app, void *self, enum tui_action action)
 {
     struct tui_monitor *m = self;
     struct tui_list *list = focused_list(m);
+    if (m->wall.is_open)
+        return tui_wall_act(&m->wall, action);
     if (place(app, self) == TUI_IN_ending) {
         const struct tui_view v = view_of(app, m);
         if (tui_ending_act(&v, action))
@@ -520,6 +557,9 @@ act(struct tui_app *app, void *self, enum tui_action action)
     if (list && tui_list_act(list, action))
         return true;
     switch (action) {
+    case TUI_DO_monitor_wall:
+        open_wall(app, m);
+        return true;
     case TUI_DO_monitor_filter:
         tui_sieve_ask(app, &m->sieve, "filter events and metrics");
         return true;
@@ -552,6 +592,10 @@ mouse(struct tui_app *app, void *self, const struct tui_mouse *e)
 {
     struct tui_monitor *m = self;
     const int y = e->y + 1, x = e->x; /* the layout counts from the screen's corner */
+    if (m->wall.is_open) {
+        tui_wall_mouse(&m->wall, e);
+        return;
+    }
     for (int i = 0; i < TUI_M_PARTS && app->source; i++) {
         const struct tui_rect *r = &m->layout.part[i];
         if (!takes_focus(i) || y < r->y || y >= r->y + r->h || x < r->x ||
@@ -583,9 +627,12 @@ tick(struct tui_app *app, void *self)
 {
     struct tui_monitor *m = self;
     const struct tui_source *s = app->source;
+    bool any =
+        s && !tui_source_is_loading(s) && tui_rival_tick(app, &m->rival, s->facts);
+    any = (m->wall.is_open && tui_wall_tick(&m->wall)) || any;
     tui_ending_poll(app, m);
-    if (!s || app->is_frozen || app->config.is_dump || s->link == TUI_LINK_ENDED)
-        return false;
+    if (any || !s || app->is_frozen || app->config.is_dump || s->link == TUI_LINK_ENDED)
+        return any;
     return app->phase % 10 == 0;
 }
 
@@ -600,6 +647,7 @@ const struct tui_screen tui_screen_monitor = {
     .place = place,
     .hint = hint,
     .message = message,
+    .key = type,
     .act = act,
     .mouse = mouse,
     .tick = tick,

@@ -8,20 +8,12 @@
 
 #include "tui/app.h"
 #include "tui/format.h"
-#include "tui/metric.h"
 #include "tui/job.h"
-#include "tui/plot.h"
+#include "tui/rival.h"
+#include "tui/series.h"
+#include "tui/wall.h"
 
 enum { TUI_CHARTS = 6, TUI_CHART_SERIES = 2 };
-
-enum tui_axis {
-    TUI_BY_STEP,
-    TUI_BY_EPOCH,
-    TUI_BY_TIME,
-    TUI_BY_SAMPLES,
-    TUI_BY_TOKENS,
-    TUI_AXES
-};
 
 struct tui_chart {
     char name[TUI_CHART_SERIES][ET_METRIC_NAME]; /* of its series; "": no such series */
@@ -65,6 +57,8 @@ struct tui_monitor {
     struct tui_list ranks, events;
     struct tui_sieve sieve;  /* of metrics and events */
     struct tui_point *point; /* scratch: [TUI_PLOT_LINES][ETD_BINS] */
+    struct tui_rival rival;  /* the best earlier run of the recipe */
+    struct tui_wall wall;    /* all charts, instead of the panels */
     /* Of the ranks, made anew for each frame. */
     struct tui_rank *rank; /* [n_ranks] in the order that is shown */
     int n_ranks, rank_room;

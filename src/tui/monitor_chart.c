@@ -11,12 +11,6 @@
 #include "tui/format.h"
 #include "tui/monitor.h"
 
-static const double weights[] = {0, 0.6, 0.9, 0.97, 0.99}; /* of smoothing */
-static const char *const weight_names[] = {"", "ema .6", "ema .9", "ema .97",
-                                           "ema .99"};
-enum { WEIGHTS = sizeof weights / sizeof *weights };
-static const char TOKENS[] = "time/token"; /* the series that counts them */
-
 /* ---- which ---- */
 
 /* What each chart shows, the first of the names that the run has; "*" ends a prefix. */
@@ -121,10 +115,7 @@ tui_charts_default(struct tui_monitor *m, const struct etd_model *model)
     for (int i = 0; i < TUI_CHARTS - 1; i++)
         find_spare(m, model, i);
     if (!m->has_axis)
-        m->axis = etd_model_length(model, "run/epochs") >= 2 &&
-                          etd_model_length(model, "run/epoch_batches") > 0
-                      ? TUI_BY_EPOCH
-                      : TUI_BY_STEP;
+        m->axis = tui_axis_usual(model);
 }
 
 struct tui_chart *
@@ -134,149 +125,19 @@ tui_chart_focused(struct tui_monitor *m)
     return &m->chart[i >= 0 && i < TUI_CHARTS ? i : 0];
 }
 
-/* ---- the axis ---- */
-
-/* Tokens of all batches up to the BIN; 0 before the first that says. */
-static double
-tokens_at(const struct etd_model *m, int64_t bin)
-{
-    const struct etd_series *s = etd_model_series(m, TOKENS);
-    int low = 0, high = s ? s->n_bins : 0; /* the first entry behind it */
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (s->bin[middle].bin <= bin)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 ? s->bin[low - 1].min : 0;
-}
-
-/* A batch's place on the axis; times and counts are those of the bin's first record. */
-static double
-place(const struct tui_view *v, int64_t bin)
-{
-    const struct etd_model *m = v->model;
-    double ba = (double)(bin * m->width) + (double)(m->width - 1) / 2;
-    double per = etd_model_length(m, "run/epoch_batches");
-    const struct etd_axis *a = &m->axis[bin < ETD_BINS ? bin : ETD_BINS - 1];
-    switch (v->m->axis) {
-    case TUI_BY_EPOCH:
-        return per > 0 ? ba / per : (double)a->ep;
-    case TUI_BY_TIME:
-        return isnan(a->t) ? NAN : a->t - m->from;
-    case TUI_BY_SAMPLES:
-        return (double)a->sp;
-    case TUI_BY_TOKENS:
-        return tokens_at(m, bin);
-    default:
-        return ba;
-    }
-}
-
-/* Where the axis ends: at the run's end where that is known, else at its newest. */
-static double
-axis_end(const struct tui_view *v)
-{
-    const struct etd_model *m = v->model;
-    bool settled;
-    double ba = (double)m->ba, batches = etd_model_length(m, "run/batches");
-    double per = etd_model_length(m, "run/epoch_batches");
-    double left = etd_model_left(m, &settled);
-    double all = batches > ba && !v->is_over ? batches : ba; /* no more will come */
-    switch (v->m->axis) {
-    case TUI_BY_EPOCH:
-        return per > 0 ? all / per : (double)m->ep + 1;
-    case TUI_BY_TIME:
-        return m->t - m->from + (v->is_over || !settled ? 0 : left);
-    case TUI_BY_SAMPLES:
-        return ba > 0 ? (double)m->sp * all / ba : 1;
-    case TUI_BY_TOKENS: {
-        double length = etd_model_length(m, "run/tokens");
-        double done = tokens_at(m, INT64_MAX);
-        return length > done && !v->is_over ? length : ba > 0 ? done * all / ba : 1;
-    }
-    default:
-        return all;
-    }
-}
-
-/* How far the run has come on the axis. */
-static double
-axis_done(const struct tui_view *v)
-{
-    const struct etd_model *m = v->model;
-    double per = etd_model_length(m, "run/epoch_batches");
-    switch (v->m->axis) {
-    case TUI_BY_EPOCH:
-        return per > 0 ? (double)m->ba / per : (double)m->ep + 1;
-    case TUI_BY_TIME:
-        return m->t - m->from;
-    case TUI_BY_SAMPLES:
-        return (double)m->sp;
-    case TUI_BY_TOKENS:
-        return tokens_at(m, INT64_MAX);
-    default:
-        return (double)m->ba;
-    }
-}
-
 void
 tui_chart_turn_axis(struct tui_monitor *m, const struct etd_model *model)
 {
     m->has_axis = true;
-    m->axis = (m->axis + 1) % TUI_AXES;
-    if (m->axis == TUI_BY_TOKENS && !etd_model_series(model, TOKENS))
-        m->axis = TUI_BY_STEP;
+    m->axis = tui_axis_next(m->axis, model);
 }
 
-/* ---- points ---- */
+/* ---- lines ---- */
 
-/* Noisy enough to be smoothed: a value for every batch, not for every evaluation. */
-static bool
-is_dense(const struct etd_series *s)
+static struct tui_across
+across(const struct tui_view *v)
 {
-    return s->n_bins > 64 && strncmp(s->name, "lr-", 3) != 0 &&
-           strncmp(s->name, "memory/", 7) != 0;
-}
-
-/* Is what lies between bins A and B missing? Bins without a value have no entry; far
- * more of them than between most are a gap. */
-static bool
-is_gap(const struct etd_series *s, const struct etd_bin *a, const struct etd_bin *b)
-{
-    double usual = (double)(s->bin[s->n_bins - 1].bin - s->bin[0].bin) / s->n_bins;
-    return is_dense(s) && b->bin - a->bin > 2 + 8 * usual;
-}
-
-/* The bins of S as points, of LOOK. Returns how many. */
-static int
-gather(const struct tui_view *v, const struct etd_series *s,
-       const struct tui_metric_look *look, struct tui_point *out)
-{
-    int n = 0;
-    for (int i = 0; i < s->n_bins && n < ETD_BINS; i++) {
-        const struct etd_bin *b = &s->bin[i];
-        double x = place(v, b->bin);
-        if (isnan(x) || (n > 0 && x < out[n - 1].x))
-            continue;
-        out[n++] = (struct tui_point){
-            .x = x,
-            .min = b->n > 0 ? b->min * look->per : NAN,
-            .max = b->n > 0 ? b->max * look->per : NAN,
-            .last = b->last * look->per,
-            .is_apart = i > 0 && is_gap(s, &s->bin[i - 1], b),
-        };
-    }
-    return n;
-}
-
-static enum tui_plot_kind
-kind_of(const struct etd_series *s, double weight)
-{
-    return is_dense(s) ? (weight > 0 ? TUI_PLOT_LAST : TUI_PLOT_SPAN)
-           : strncmp(s->name, "metrics/", 8) == 0 ? TUI_PLOT_POINTS
-                                                  : TUI_PLOT_LAST;
+    return (struct tui_across){v->model, v->m->axis, v->is_over};
 }
 
 /* The colour of a chart's series I: its metric's, unless the first has it already. */
@@ -293,15 +154,17 @@ add_lines(const struct tui_view *v, const struct tui_chart *c,
           struct tui_plot_line *line)
 {
     const struct tui_glyphs *g = v->app->config.glyphs;
-    int n = 0;
+    const struct tui_across a = across(v);
+    int n = tui_rival_line(&v->m->rival, c->name[0], a.axis, v->m->smooth, g,
+                           v->m->point, line);
     for (int i = TUI_CHART_SERIES - 1; i >= 0; i--) { /* the first lies on top */
         const struct etd_series *s = etd_model_series(v->model, c->name[i]);
         if (!s)
             continue;
         const struct tui_metric_look look = tui_metric_look(s->name);
         struct tui_point *points = v->m->point + (ptrdiff_t)n * ETD_BINS;
-        int count = gather(v, s, &look, points);
-        double weight = is_dense(s) ? weights[v->m->smooth] : 0;
+        int count = tui_series_points(&a, s, &look, points);
+        double weight = tui_series_weight(s, v->m->smooth);
         double reach = look.can_burst ? tui_plot_reach(points, count, 0) : 0;
         if (weight > 0) {
             if (i == 0) { /* what two of them scatter would hide both */
@@ -320,7 +183,7 @@ add_lines(const struct tui_view *v, const struct tui_chart *c,
                                            .n = count,
                                            .role = role_of(c, i),
                                            .mark = g->series[i],
-                                           .kind = kind_of(s, weight),
+                                           .kind = tui_series_kind(s, weight),
                                            .dash = i,
                                            .reach = reach};
     }
@@ -383,6 +246,7 @@ put_flags(const struct tui_view *v, const struct tui_chart *c, const struct tui_
           int from, const struct tui_plot_seen *seen)
 {
     char text[2][32] = {"", ""};
+    const struct tui_rival *rival = &v->m->rival;
     const struct etd_series *s = etd_model_series(v->model, c->name[0]);
     if (seen->n_hidden > 0)
         snprintf(text[0], sizeof text[0], "log, %d not shown", seen->n_hidden);
@@ -390,15 +254,23 @@ put_flags(const struct tui_view *v, const struct tui_chart *c, const struct tui_
         snprintf(text[0], sizeof text[0], "log");
     else if (seen->wants_log)
         snprintf(text[0], sizeof text[0], "y log?");
-    if (s && is_dense(s))
-        snprintf(text[1], sizeof text[1], "%s", weight_names[v->m->smooth]);
-    for (int i = 1, end = p->w - 2; i >= 0; i--) {
+    if (s && tui_series_is_dense(s))
+        snprintf(text[1], sizeof text[1], "%s", tui_smooth_name(v->m->smooth));
+    int end = p->w - 2;
+    for (int i = 1; i >= 0; i--) {
         int w = tui_width(text[i]);
         if (w == 0 || end - w - 2 <= from)
             continue;
         tui_putf(p, 0, end - w - 1, TUI_DIM, " %s ", text[i]);
         end -= w + 3;
     }
+    const int w = tui_width(rival->name) + tui_plot_sample_columns(p->grid);
+    if (!rival->source || !etd_model_series(rival->source->model, c->name[0]) ||
+        end - w - 2 <= from)
+        return;
+    tui_fill(p, 0, end - w - 1, w + 2, ' ', TUI_TEXT);
+    tui_rival_sample(p, 0, end - w);
+    tui_put_end(p, 0, end, TUI_DIM, rival->name);
 }
 
 /* Draws "loss/train 0.438" in a usual width, so that the text behind it does not
@@ -431,12 +303,13 @@ put_title(const struct tui_view *v, const struct tui_chart *c, const struct tui_
 static int
 gather_marks(const struct tui_view *v, double *at, char *sign)
 {
+    const struct tui_across a = across(v);
     int n = 0;
     for (int i = 0; i < v->model->n_marks && n < TUI_PLOT_MARKS; i++) {
         const struct etd_mark *k = etd_model_mark(v->model, i);
         if (k->kind == ET_RECORD_CHECKPOINT)
             continue;
-        at[n] = place(v, k->ba / v->model->width);
+        at[n] = tui_axis_place(&a, k->ba / v->model->width);
         if (isnan(at[n]))
             continue;
         sign[n++] = k->kind == ET_RECORD_RESUME ? 'r' : 'a';
@@ -465,39 +338,33 @@ void
 tui_monitor_chart(const struct tui_view *v, int chart, const struct tui_pane *p,
                   bool has_focus)
 {
-    static const enum tui_quantity counts[TUI_AXES] = {
-        [TUI_BY_STEP] = TUI_OF_COUNTS,   [TUI_BY_EPOCH] = TUI_OF_NUMBERS,
-        [TUI_BY_TIME] = TUI_OF_SECONDS,  [TUI_BY_SAMPLES] = TUI_OF_COUNTS,
-        [TUI_BY_TOKENS] = TUI_OF_COUNTS,
-    };
-    static const char *const units[TUI_AXES] = {"ba", "ep", NULL, "sp", "tok"};
     const struct tui_chart *c = &v->m->chart[chart];
     struct tui_plot_line line[TUI_PLOT_LINES];
     struct tui_plot_seen seen;
     double mark[TUI_PLOT_MARKS];
     char sign[TUI_PLOT_MARKS];
-    const double end = axis_end(v);
+    const struct tui_across a = across(v);
+    const double end = tui_axis_end(&a);
     const struct tui_metric_look look = tui_metric_look(c->name[0]);
     if (p->h < 1)
         return;
-    const struct tui_plot plot = {
+    struct tui_plot plot = {
         .from = c->from * end,
         .to = c->to * end,
-        .done = axis_done(v),
+        .done = tui_axis_done(&a),
         .of = look.of,
         .is_log = c->is_log,
         .from_zero = look.from_zero,
         .is_tame = strcmp(tui_run_state(v), "diverged") == 0,
         .line = line,
         .n_lines = add_lines(v, c, line),
-        .x_of = counts[v->m->axis],
-        .unit = units[v->m->axis],
         .mark = mark,
         .mark_sign = sign,
         .n_marks = gather_marks(v, mark, sign),
         .cursor = v->m->inspects ? v->m->cursor * end : NAN,
     };
     const struct tui_pane in = tui_pane_part(p, 1, 0, p->h - 1, p->w);
+    tui_axis_name(&plot, v->m->axis);
     tui_plot_draw(&in, &plot, &seen);
     if (*c->name[0])
         put_title(v, c, p, has_focus, &seen);
@@ -556,16 +423,8 @@ tui_chart_move(struct tui_monitor *m, int steps)
 static const struct etd_bin *
 bin_at(const struct tui_view *v, const struct etd_series *s)
 {
-    const struct etd_bin *best = NULL;
-    double at = v->m->cursor * axis_end(v), least = INFINITY;
-    for (int i = 0; i < s->n_bins; i++) {
-        double far = fabs(place(v, s->bin[i].bin) - at);
-        if (s->bin[i].n > 0 && far < least) {
-            least = far;
-            best = &s->bin[i];
-        }
-    }
-    return best;
+    const struct tui_across a = across(v);
+    return tui_series_at(&a, s, v->m->cursor * tui_axis_end(&a));
 }
 
 double

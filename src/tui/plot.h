@@ -6,7 +6,7 @@
 #include "tui/grid.h"
 #include "tui/ticks.h"
 
-enum { TUI_PLOT_LABEL = TUI_TICK_COLUMNS, TUI_PLOT_LINES = 4, TUI_PLOT_MARKS = 64 };
+enum { TUI_PLOT_LABEL = TUI_TICK_COLUMNS, TUI_PLOT_LINES = 6, TUI_PLOT_MARKS = 64 };
 
 /* What a stretch of the axis has: its least, greatest and last value. LAST may be one
  * that is not finite: the line ends there. */

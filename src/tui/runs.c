@@ -366,8 +366,9 @@ static bool
 needs_run(enum tui_action action)
 {
     static const enum tui_action those[] = {
-        TUI_DO_runs_mark,  TUI_DO_runs_open,   TUI_DO_runs_target, TUI_DO_runs_tag,
-        TUI_DO_runs_panel, TUI_DO_runs_export, TUI_DO_runs_rerun,  TUI_DO_runs_trash,
+        TUI_DO_runs_mark,  TUI_DO_runs_open,    TUI_DO_runs_target, TUI_DO_runs_tag,
+        TUI_DO_runs_panel, TUI_DO_runs_export,  TUI_DO_runs_rerun,  TUI_DO_runs_trash,
+        TUI_DO_runs_wall,
     };
     for (size_t i = 0; i < sizeof those / sizeof *those; i++)
         if (those[i] == action)
@@ -379,6 +380,8 @@ static bool
 act(struct tui_app *app, void *self, enum tui_action action)
 {
     struct runs *r = self;
+    if (r->wall.is_open)
+        return tui_wall_act(&r->wall, action);
     if (r->compares)
         return act_in_compare(r, action);
     if (needs_run(action) && !runs_selected(r)) {
@@ -393,6 +396,9 @@ act(struct tui_app *app, void *self, enum tui_action action)
         return true;
     case TUI_DO_runs_open:
         watch(r);
+        return true;
+    case TUI_DO_runs_wall:
+        runs_open_wall(r);
         return true;
     case TUI_DO_runs_filter:
         r->is_typing = true;
@@ -448,6 +454,8 @@ key(struct tui_app *app, void *self, int pressed)
 {
     struct runs *r = self;
     (void)app;
+    if (r->wall.is_open)
+        return tui_wall_key(&r->wall, pressed);
     if (!r->is_typing)
         return false;
     if (pressed == TUI_K_ESC) {
@@ -466,6 +474,10 @@ static void
 mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
 {
     struct runs *r = self;
+    if (r->wall.is_open) {
+        tui_wall_mouse(&r->wall, m);
+        return;
+    }
     struct tui_list *l = r->compares ? &r->keys : &r->rows;
     int first = tui_size_of(app->grid.rows, app->grid.cols) == TUI_TINY ? 1 : 3;
     int row = r->compares || m->x >= r->list_w ? -1 : m->y - first;
@@ -480,7 +492,15 @@ place(struct tui_app *app, void *self)
 {
     const struct runs *r = self;
     (void)app;
-    return r->compares ? TUI_IN_compare : TUI_IN_runs;
+    return r->wall.is_open ? TUI_IN_wall : r->compares ? TUI_IN_compare : TUI_IN_runs;
+}
+
+static const char *
+hint(struct tui_app *app, void *self, enum tui_action action)
+{
+    const struct runs *r = self;
+    (void)app;
+    return r->wall.is_open ? tui_wall_hint(&r->wall, action) : NULL;
 }
 
 static enum tui_role
@@ -488,6 +508,8 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
 {
     const struct runs *r = self;
     (void)app;
+    if (r->wall.is_open)
+        return tui_wall_message(&r->wall, buf, size);
     if (r->compares)
         return runs_compare_message(r, buf, size);
     if (*r->fault) {
@@ -545,6 +567,7 @@ tick(struct tui_app *app, void *self)
             any = runs_go_on(r) || any;
         app->has_more = app->has_more || runs_is_busy(r);
     }
+    any = (r->wall.is_open && tui_wall_tick(&r->wall)) || any;
     any = runs_spark_one(r) || any;
     return runs_judge_one(r) || any;
 }
@@ -584,6 +607,7 @@ close_screen(struct tui_app *app, void *self)
 {
     struct runs *r = self;
     tui_job_stop(&r->job);
+    tui_wall_close(&r->wall);
     if (r->owns_index)
         eti_index_close(&r->index);
     et_free(app->cx, r->curve);
@@ -631,6 +655,7 @@ const struct tui_screen tui_screen_runs = {
     .open = open_screen,
     .close = close_screen,
     .place = place,
+    .hint = hint,
     .draw = runs_draw,
     .message = message,
     .key = key,

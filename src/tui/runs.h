@@ -12,6 +12,7 @@
 #include "tui/app.h"
 #include "tui/job.h"
 #include "tui/plot.h"
+#include "tui/wall.h"
 
 /* What a program begins the screen with; all may be left out. */
 struct tui_runs_setup {
@@ -77,6 +78,7 @@ struct runs {
     char metric[ET_METRIC_NAME]; /* of the comparison, chosen by hand; "" */
     char shown[ET_METRIC_NAME];  /* of the list's chart, likewise */
 
+    struct tui_wall wall;     /* all charts of runs, instead of the list */
     struct runs_curve *curve; /* [TUI_R_CACHE], those used last */
     int next_curve;
     struct tui_job job;
@@ -142,6 +144,11 @@ int runs_put_methods(const struct tui_pane *p, int y, int x, const json_t *facts
 void runs_put_tags(const struct tui_pane *p, int y, int x, const json_t *facts);
 /* The price of an hour; NULL: no price is set. */
 const struct eti_config_price *runs_price(const struct runs *r);
+
+/* ---- runs_wall.c ---- */
+/* Shows all charts of the runs that are marked; without a mark, of the one that is
+ * selected. */
+void runs_open_wall(struct runs *r);
 
 /* ---- runs_draw.c, runs_compare.c ---- */
 void runs_draw(struct tui_app *app, void *self, const struct tui_pane *p);

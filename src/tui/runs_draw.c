@@ -214,6 +214,10 @@ runs_draw(struct tui_app *app, void *self, const struct tui_pane *p)
     struct runs *r = self;
     enum tui_size size = tui_size_of(app->grid.rows, app->grid.cols);
     const struct tui_pane rest = tui_pane_part(p, 1, 0, p->h - 1, p->w);
+    if (r->wall.is_open) {
+        tui_wall_draw(&r->wall, p);
+        return;
+    }
     if (r->compares) {
         runs_draw_compare(r, p);
         return;

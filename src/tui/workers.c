@@ -74,50 +74,45 @@ read_workers(struct workers *w)
 /* ---- attaching ---- */
 
 static et_status
-attach_local(struct workers *w, const char *name, bool *found)
+find_local(struct tui_app *app, const char *name, struct tui_source **out)
 {
     struct eti_index *index;
     json_t *facts = NULL;
-    struct tui_source *source;
-    *found = false;
-    ET_TRY(eti_index_open(w->app->cx, NULL, &index));
+    ET_TRY(eti_index_open(app->cx, NULL, &index));
     et_status status = eti_index_find(index, "runs", name, &facts);
     eti_index_close(&index);
-    *found = facts != NULL;
-    if (status != ET_OK || !facts)
-        return status;
-    ET_TRY(tui_source_dir(w->app->cx, facts, &source));
-    tui_app_attach(w->app, &source);
-    return ET_OK;
+    return status == ET_OK && facts ? tui_source_dir(app->cx, facts, out) : status;
+}
+
+et_status
+tui_workers_find(struct tui_app *app, const char *text, struct tui_source **out)
+{
+    struct etd_target target = {0};
+    bool is = false;
+    *out = NULL;
+    ET_TRY(etd_target_parse(app->cx, text, tui_workers_folder(app), &target, &is));
+    if (is)
+        return tui_source_hub(app->cx, &target, out);
+    ET_TRY(find_local(app, text, out));
+    return *out ? ET_OK
+                : ET_FAIL(app->cx, ET_ENOENT, "no run and no worker is called '%.80s'",
+                          text);
 }
 
 static void
 attach(struct workers *w, const char *text)
 {
-    struct etd_target target = {0};
     struct tui_source *source;
-    bool is = false, found = false;
-    et_status status = etd_target_parse(w->app->cx, text, w->folder, &target, &is);
-    if (status == ET_OK && is) {
-        status = tui_source_hub(w->app->cx, &target, &source);
-        if (status == ET_OK)
-            tui_app_attach(w->app, &source);
-        found = true;
-    } else if (status == ET_OK) {
-        status = attach_local(w, text, &found);
-    }
-    if (status != ET_OK) {
+    if (tui_workers_find(w->app, text, &source) != ET_OK) {
         snprintf(w->fault, sizeof w->fault, "%.159s",
                  et_error_get(w->app->cx)->message);
         et_error_clear(w->app->cx);
-    } else if (!found) {
-        snprintf(w->fault, sizeof w->fault, "no run and no worker is called '%.80s'",
-                 text);
-    } else {
-        w->is_typing = false;
-        w->fault[0] = '\0';
-        tui_app_go(w->app, TUI_IN_monitor);
+        return;
     }
+    tui_app_attach(w->app, &source);
+    w->is_typing = false;
+    w->fault[0] = '\0';
+    tui_app_go(w->app, TUI_IN_monitor);
 }
 
 /* ---- what a worker is asked for ---- */

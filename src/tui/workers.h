@@ -19,6 +19,11 @@ ET_NODISCARD et_status tui_workers_setup(struct tui_app *app, const char *folder
 /* The same folder; "" where none is known. */
 const char *tui_workers_folder(struct tui_app *app);
 
+/* Finds what TEXT names: a run of this machine, RUN@WORKER, or an address. ENOENT; what
+ * etd_target_parse and tui_source_hub say. */
+ET_NODISCARD et_status tui_workers_find(struct tui_app *app, const char *text,
+                                        struct tui_source **out);
+
 /* What is said of this machine where no service listens on it. */
 #define TUI_WORKER_ALONE "runs here need no worker; `etude worker serve` lets others in"
 

@@ -116,6 +116,28 @@ run --ascii runs --dump-screen 80x24 --keys "$at${marks}Ce"
 grep -q '"on_front"' compare.json
 ok $? "and in Compare its figures"
 
+# All charts of several runs, on the same axes.
+screen 80x24-charts "the charts of the runs that are marked" 80x24 "${marks}v"
+screen 120x36-charts "with a list of them where there is room" 120x36 "${marks}v<tab>jpi<left>"
+screen 200x50-charts "one of them hidden, one pinned" 200x50 "${marks}v<tab>j pj"
+shows runs-120x36-best "of one run, with the best of the recipe before it" \
+    attach calm-heron --dump-screen 120x36 --keys '<esc>p'
+charts() {
+    has "$1" "$2" runs --dump-screen 80x24 --keys "${marks}v$3"
+}
+charts '1 of 4 charts' "the filter of the charts holds while it is typed" '/loss'
+charts 'base-r50' "a adds a run by its name" 'abase-r50<enter>'
+charts "no run and no worker is called 'nobody'" "or says that there is none" 'anobody<enter>'
+charts '[2 Monitor]' "enter on a run of the list watches it" '<tab>j<enter>'
+charts 'calm-heron  ' "which is the one that was selected" '<tab>j<enter>'
+run --ascii runs --dump-screen 80x24 --keys "${marks}v<tab>jX"
+is "$(grep -c 'calm-heron' out)" 0 "X takes a run out"
+charts '4 marked' "esc leads back to the list" '<esc>'
+has 'early-mole, best of 3 earlier runs: accuracy .7701' "which run is the best is said" \
+    attach calm-heron --dump-screen 80x24 --keys '<esc>p'
+run --ascii attach calm-heron --dump-screen 80x24 --keys '<esc>pb'
+is "$(grep -c 'early-mole' out)" 0 "b leaves it out"
+
 # What a newcomer's hands do.
 does 'L launches it again, W gives it a file' "r says what comes next" 'jr'
 run --ascii runs --dump-screen 60x16 --keys 'jr'

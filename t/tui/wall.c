@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The wall of charts of a run that is made up: which charts there are, which series
+ * stand together, and what the keys do. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "t/tui/made.h"
+#include "tui/wall.h"
+
+/* A run with COUNT batches and a value of every sort. */
+static struct made *
+make_run(struct et_ctx *cx, int count)
+{
+    struct made *m = made_run(cx, "{\"name\": \"made\", \"state\": \"running\"}");
+    made_state(m, "running");
+    for (int i = 0; i < count; i++) {
+        m->at.t += 1;
+        m->at.ba = i + 1;
+        MADE_SAY(m, ET_RECORD_BATCH, 0, NULL, {"loss/train/total", 2.0 / (i + 1)},
+                 {"metrics/train/Accuracy", 0.1 * i}, {"lr-Adam/group0", 0.1},
+                 {"l2_norm/grad/global", 1}, {"l2_norm/grad/fc.weight", 1},
+                 {"throughput/samples_per_sec", 100});
+    }
+    MADE_SAY(m, ET_RECORD_EVAL, 0, "eval", {"metrics/eval/Accuracy", 0.5},
+             {"metrics/eval/CrossEntropy", 0.9}, {"metrics/other/Accuracy", 0.4});
+    return m;
+}
+
+static bool
+screen_has(struct made *m, const char *text)
+{
+    return strstr(made_screen(m), text) != NULL;
+}
+
+static const struct tui_wall *
+wall_of(struct made *m)
+{
+    const struct tui_monitor *screen = tui_app_state(m->app, TUI_IN_monitor);
+    return &screen->wall;
+}
+
+static void
+test_charts(struct et_ctx *cx)
+{
+    static const char *const want[] = {
+        "loss/train/total",       "metrics/eval/Accuracy", "metrics/eval/CrossEntropy",
+        "lr-Adam/group0",         "l2_norm/grad/global",   "throughput/samples_per_sec",
+        "l2_norm/grad/fc.weight",
+    };
+    struct made *m = make_run(cx, 4);
+    made_open(m, TUI_IN_monitor, 36, 120);
+    made_press(m, "p");
+    const struct tui_wall *w = wall_of(m);
+    is_int(w->n, 7, "a chart for each metric, whatever it was measured on");
+    for (int i = 0; i < 7 && i < w->n; i++)
+        is_str(w->chart[i].name[0], want[i], "in the order in which people look");
+    is_str(w->chart[0].name[1], "metrics/eval/CrossEntropy",
+           "the evaluation's loss stands in the chart of the training loss");
+    is_str(w->chart[1].name[1], "metrics/other/Accuracy",
+           "a metric of another evaluation beside the first");
+    is_str(w->chart[1].name[2], "metrics/train/Accuracy",
+           "and that of training behind");
+    ok(screen_has(m, "7 charts"), "the first line says how many there are");
+    made_press(m, "/acc");
+    is_int(wall_of(m)->n, 1, "the filter holds while it is typed");
+    ok(screen_has(m, "1 of 7 charts"), "which the first line says");
+    made_press(m, "<enter><esc>");
+    is_int(wall_of(m)->n, 7, "esc takes it away");
+    made_press(m, "/\"half");
+    ok(screen_has(m, "the filter:"), "what is no filter yet says why");
+    is_int(wall_of(m)->n, 7, "and hides nothing");
+    made_press(m, "<esc><esc>");
+    ok(!wall_of(m)->is_open, "the last esc leads back to the panels");
+    made_free(&m);
+}
+
+static void
+test_cursor(struct et_ctx *cx)
+{
+    struct made *m = make_run(cx, 4);
+    made_open(m, TUI_IN_monitor, 36, 120);
+    made_press(m, "pi");
+    ok(screen_has(m, "after 4ba  loss/train .5000  ce .9000"),
+       "i puts a cursor at the newest batch, and the message tells what is there");
+    for (int i = 0; i < 50; i++)
+        made_press(m, "<left>");
+    ok(screen_has(m, "after 2ba  loss/train 1.0000"), "left moves it");
+    ok(screen_has(m, "accuracy .5000"), "through all charts at once");
+    made_press(m, "<esc>");
+    ok(!wall_of(m)->inspects && wall_of(m)->is_open, "esc takes the cursor away first");
+    made_press(m, "<right><enter>");
+    ok(wall_of(m)->is_full && wall_of(m)->at.at == 1, "enter shows one chart alone");
+    made_press(m, "+");
+    ok(wall_of(m)->to - wall_of(m)->from < 0.6, "+ looks closer, in all of them");
+    made_press(m, "0<esc>");
+    ok(wall_of(m)->to - wall_of(m)->from == 1 && !wall_of(m)->is_full,
+       "0 shows all again, and esc all charts");
+    made_free(&m);
+}
+
+static void
+test_small(struct et_ctx *cx)
+{
+    static const int size[][2] = {{1, 1}, {2, 20}, {10, 30}, {24, 80}, {50, 200}};
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        struct made *m = make_run(cx, 4);
+        made_open(m, TUI_IN_monitor, size[i][0], size[i][1]);
+        made_press(m, "p[[]]]]]<down><PgDn>i<enter>G");
+        ok(wall_of(m)->at.at < wall_of(m)->n, "a screen of %d x %d has a wall",
+           size[i][1], size[i][0]);
+        made_free(&m);
+    }
+    struct made *m = made_run(cx, "{\"name\": \"new\", \"state\": \"running\"}");
+    made_state(m, "running");
+    made_open(m, TUI_IN_monitor, 24, 80);
+    made_press(m, "pi<left><down><enter>");
+    ok(screen_has(m, "no values yet"), "a run without a value says so");
+    made_free(&m);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx;
+    struct et_alloc_stats stats;
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    test_charts(cx);
+    test_cursor(cx);
+    test_small(cx);
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
