@@ -227,14 +227,15 @@ ET_NODISCARD et_status et_model_get_param(struct et_model *m, const char *name,
 ET_NODISCARD et_status et_model_set_param(struct et_model *m, const char *name,
                                           const float *values, int64_t count);
 
-/* Every parameter and buffer from the safetensors file at PATH, or from the files of the
- * folder PATH as Hugging Face has them, by its full name, whatever its dtype; bound or
- * not. Names may also be those that Hugging Face, torchvision and timm give to the same
- * tensors, and have the prefixes that wrappers add (core/models/weight_maps.c). Names and shapes must be the model's, all of them; what
- * other libraries save and nothing is computed from (num_batches_tracked, masks, a tied
- * head that equals its table) may be there besides. ENOENT: no file. EFORMAT: it lies,
- * is a pickle, or does not fit; the model is as before. EIO, ENOMEM while reading
- * values: some may have been replaced. */
+/* Every parameter and buffer from the safetensors file at PATH, or from the files of
+ * the folder PATH as Hugging Face has them, by its full name, whatever its dtype; bound
+ * or not. Names may also be those that Hugging Face, torchvision and timm give to the
+ * same tensors, and have the prefixes that wrappers add (core/models/weight_maps.c).
+ * Names and shapes must be the model's, all of them; what other libraries save and
+ * nothing is computed from (num_batches_tracked, masks, a tied head that equals its
+ * table) may be there besides. ENOENT: no file. EFORMAT: it lies, is a pickle, or does
+ * not fit; the model is as before. EIO, ENOMEM while reading values: some may have been
+ * replaced. */
 ET_NODISCARD et_status et_model_load_weights(struct et_ctx *cx, struct et_model *model,
                                              const char *path);
 /* The same from WEIGHTS->path, without the tensors whose names, in the file or in the
@@ -243,8 +244,8 @@ ET_NODISCARD et_status et_model_load_weights(struct et_ctx *cx, struct et_model 
  * also when nothing is left, or a pattern matches nothing. */
 ET_NODISCARD et_status et_model_load_some_weights(
     struct et_ctx *cx, struct et_model *model, const struct et_model_weights *weights);
-/* The same as an f32 file, under our names. What is at PATH is replaced at once or not at all. SEED as
- * above. EIO says what the system refused. */
+/* The same as an f32 file, under our names. What is at PATH is replaced at once or not
+ * at all. SEED as above. EIO says what the system refused. */
 ET_NODISCARD et_status et_model_save_weights(struct et_ctx *cx,
                                              const struct et_model *model,
                                              uint32_t seed, const char *path);
@@ -260,11 +261,11 @@ ET_NODISCARD et_status et_model_from_folder(struct et_ctx *cx, const char *folde
                                             const struct et_model_facts *facts,
                                             struct et_model **out);
 /* M's parameters and buffers as the library of FORM loads them, f32: "hf" writes the
- * folder PATH (config.json, model.safetensors), "torchvision" and "timm" the safetensors
- * file PATH with these libraries' names, "etude" a file with ours. What is at PATH is
- * replaced. SEED as in et_model_save_weights. ENOTSUP: FORM has no such model, or an
- * algorithm has changed its layers; the message names what does not fit. EINVAL: there
- * is no such form. EIO says what the system refused. */
+ * folder PATH (config.json, model.safetensors), "torchvision" and "timm" the
+ * safetensors file PATH with these libraries' names, "etude" a file with ours. What is
+ * at PATH is replaced. SEED as in et_model_save_weights. ENOTSUP: FORM has no such
+ * model, or an algorithm has changed its layers; the message names what does not fit.
+ * EINVAL: there is no such form. EIO says what the system refused. */
 ET_NODISCARD et_status et_model_export(struct et_ctx *cx, const struct et_model *m,
                                        const char *form, uint32_t seed,
                                        const char *path);

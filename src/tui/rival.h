@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rival.h: the best earlier run of the recipe of the one that is watched: charts show it
- * as a faint line, which is what there is to beat. */
+/* rival.h: the best earlier run of the recipe of the one that is watched: charts show
+ * it as a faint line, which is what there is to beat. */
 #ifndef TUI_RIVAL_H
 #define TUI_RIVAL_H
 
@@ -15,8 +15,8 @@ struct tui_rival {
 };
 /* Forgets it: another run is watched. */
 void tui_rival_forget(struct tui_rival *r);
-/* Looks for the one of the run of FACTS, once, and reads its history a little at a time.
- * Is there something new to draw? */
+/* Looks for the one of the run of FACTS, once, and reads its history a little at a
+ * time. Is there something new to draw? */
 bool tui_rival_tick(struct tui_app *app, struct tui_rival *r, const json_t *facts);
 /* Its series NAME as a line of a chart over AXIS, smoothed by SMOOTH, with POINT
  * [ETD_BINS] behind it. False: it has no such values. */

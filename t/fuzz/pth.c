@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzz target of torch.save's files: the archive and the pickle in it; see replay.h. The
- * input is a file. Where its first byte is 0, the rest is the pickle alone, which an
- * archive's checksum would keep damage from.
+/* Fuzz target of torch.save's files: the archive and the pickle in it; see replay.h.
+ * The input is a file. Where its first byte is 0, the rest is the pickle alone, which
+ * an archive's checksum would keep damage from.
  *
- * Whatever the bytes: no crash, nothing left allocated, and each tensor that is accepted
- * lies in the file. */
+ * Whatever the bytes: no crash, nothing left allocated, and each tensor that is
+ * accepted lies in the file. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Dropout of what attention gives: none of it in evaluation, and in training the formula
- * that has the scores as an array computes what the operation without them does. */
+/* Dropout of what attention gives: none of it in evaluation, and in training the
+ * formula that has the scores as an array computes what the operation without them
+ * does. */
 #include <math.h>
 #include <string.h>
 

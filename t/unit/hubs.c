@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models of Hugging Face, torchvision and timm: read under their names they compute what
- * these libraries do, and written back they have these names. Numbers: t/golden/hub.txt. */
+/* Models of Hugging Face, torchvision and timm: read under their names they compute
+ * what these libraries do, and written back they have these names. Numbers:
+ * t/golden/hub.txt. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,8 +247,8 @@ distance(struct et_model *m, const struct hub *h)
     return worst / most;
 }
 
-/* Is each tensor of H in the file at PATH, with its values, and no other but counters of
- * batches? */
+/* Is each tensor of H in the file at PATH, with its values, and no other but counters
+ * of batches? */
 static bool
 is_written(const struct hub *h, const char *path)
 {

@@ -36,9 +36,9 @@ enum eti_tensors_part {
 };
 
 /* Opens PATH: a file or folder of weights (weight_file.h), a folder step-<12 digits>, a
- * folder that holds such ones, or a run's with checkpoints/ in it; of several the newest. ENOENT, EIO,
- * EFORMAT, ENOTSUP for a later format. On failure *OUT is empty; release in any
- * case. */
+ * folder that holds such ones, or a run's with checkpoints/ in it; of several the
+ * newest. ENOENT, EIO, EFORMAT, ENOTSUP for a later format. On failure *OUT is empty;
+ * release in any case. */
 ET_NODISCARD et_status eti_tensors_open(struct et_ctx *cx, const char *path,
                                         enum eti_tensors_part part,
                                         struct eti_tensors *out);

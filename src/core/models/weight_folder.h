@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weight_folder.h: a model's folder as Hugging Face writes it: config.json beside
- * model.safetensors, or beside shards of it that model.safetensors.index.json lists; or,
- * where there is neither, pytorch_model.bin, likewise. */
+ * model.safetensors, or beside shards of it that model.safetensors.index.json lists;
+ * or, where there is neither, pytorch_model.bin, likewise. */
 #ifndef ETI_MODELS_WEIGHT_FOLDER_H
 #define ETI_MODELS_WEIGHT_FOLDER_H
 

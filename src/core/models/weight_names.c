@@ -27,8 +27,9 @@ static const char *const unused[] = {
 /* Prefixes that wrappers add: DataParallel, torch.compile, Lightning and Composer. */
 static const char *const wrappers[] = {"module.", "_orig_mod.", "model.", NULL};
 
-/* Prefixes that a file of the body alone lacks: transformers saves GPT2Model, BertModel,
- * ViTModel and ResNetModel without the base_model_prefix of what has a head. */
+/* Prefixes that a file of the body alone lacks: transformers saves GPT2Model,
+ * BertModel, ViTModel and ResNetModel without the base_model_prefix of what has a head.
+ */
 static const char *const bodies[] = {"",     "transformer.", "bert.",
                                      "vit.", "resnet.",      NULL};
 

@@ -36,10 +36,11 @@ add(struct saving *s, const char *name, const struct entry *e)
 {
     int64_t at = s->n ? s->tensor[s->n - 1].end : 0;
     struct eti_st_tensor *t = &s->tensor[s->n];
-    char *copy = eti_arena_alloc(&s->names, strlen(name) + 1);
+    size_t bytes = strlen(name) + 1;
+    char *copy = eti_arena_alloc(&s->names, bytes);
     if (!copy)
         return ET_ENOMEM;
-    strcpy(copy, name);
+    memcpy(copy, name, bytes);
     *t = (struct eti_st_tensor){
         .name = copy, .dtype = ET_I64, .begin = at, .end = at + 8};
     if (e->leaf) {

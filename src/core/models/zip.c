@@ -2,8 +2,9 @@
 /* zip.c: see zip.h. Source: PKWARE, APPNOTE.TXT 6.3.10, sections 4.3.7 (a member's own
  * header), 4.3.12 (the directory), 4.3.14 to 4.3.16 (its end), 4.5.3 (64-bit sizes).
  *
- * Nothing is believed before it is checked, and every place is inside the file. By hand:
- * of libzip we would need what these lines do, since members are read in place. */
+ * Nothing is believed before it is checked, and every place is inside the file. By
+ * hand: of libzip we would need what these lines do, since members are read in place.
+ */
 #include "core/models/zip.h"
 
 #include <inttypes.h>

@@ -27,7 +27,8 @@ ET_NODISCARD et_status eti_zip_read(struct et_ctx *cx, const struct eti_file *f,
 void eti_zip_release(struct eti_zip *z);
 /* The member called NAME, or NULL. */
 const struct eti_zip_member *eti_zip_find(const struct eti_zip *z, const char *name);
-/* The bytes of M, at most LIMIT, which are those its CRC-32 is of; ends with et_free. */
+/* The bytes of M, at most LIMIT, which are those its CRC-32 is of; ends with et_free.
+ */
 ET_NODISCARD et_status eti_zip_load(const struct eti_zip *z, const struct eti_file *f,
                                     const struct eti_zip_member *m, int64_t limit,
                                     struct eti_bytes *out);
