@@ -95,6 +95,7 @@ struct cli_options {
     bool autoresume;
     const char *every; /* between lines of progress */
     int to;            /* enum of export.c; -1 = not given */
+    int form;          /* place in et_model_forms; -1 = not given */
     const char *output, *metrics;
     int64_t limit; /* samples to read; -1 = not given */
     const char *sort, *pareto;
@@ -498,6 +499,11 @@ struct json_t *cli_groups_json(struct et_ctx *cx, const struct et_recipe *recipe
 void cli_print_groups(struct json_t *list);
 /* At most 257 of its points, evenly, the first and the last among them. */
 struct json_t *cli_curve_json(const struct eti_curve *curve);
+
+/* ---- model_of.c: a run's model in the forms of others ---- */
+
+int cli_weights_export(struct cli *c);
+int cli_export_onnx(struct cli *c);
 
 #define CLI_COMMAND(name, group, synopsis, summary) int cli_##name(struct cli *c);
 #define CLI_LATER_COMMAND(name, group, synopsis, summary)

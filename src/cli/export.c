@@ -92,7 +92,9 @@ cli_export(struct cli *c)
         return cli_fail(c, CLI_E_OPERAND, NULL, "export needs one RUN");
     if (c->opt.to < 0)
         return cli_fail(c, CLI_E_VALUE, NULL,
-                        "export needs --to tensorboard, jsonl, csv or svg");
+                        "export needs --to tensorboard, jsonl, csv, svg or onnx");
+    if (c->opt.to == sizeof formats / sizeof *formats)
+        return cli_export_onnx(c);
     const char *wanted = c->opt.metrics ? c->opt.metrics : formats[c->opt.to].metrics;
     if (wanted && regcomp(&metrics, wanted, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0)
         return cli_fail(c, CLI_E_VALUE, NULL,

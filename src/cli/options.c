@@ -14,7 +14,8 @@
 #include "cli/cli.h"
 
 static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
-static const char *const exports[] = {"tensorboard", "jsonl", "csv", "svg", NULL};
+static const char *const exports[] = {"tensorboard", "jsonl", "csv",
+                                      "svg",         "onnx",  NULL};
 
 static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
 
@@ -102,8 +103,10 @@ const struct cli_option cli_option_table[] = {
         .group = "command", .commands = "explain"),
     ROW("load", 0, TEXT, "CKPT", "evaluate this checkpoint", AT(load),
         .group = "command", .commands = "eval"),
-    ROW("to", 0, CHOICE, "FORMAT", "tensorboard, jsonl, csv or svg", AT(to),
+    ROW("to", 0, CHOICE, "FORMAT", "tensorboard, jsonl, csv, svg or onnx", AT(to),
         .choices = exports, .group = "command", .commands = "export"),
+    ROW("as", 0, CHOICE, "FORM", "export: hf, torchvision, timm or etude", AT(form),
+        .choices = et_model_forms, .group = "command", .commands = "weights"),
     ROW("output", 'o', TEXT, "PATH",
         "the file to write; export: standard output, RUN/tb without", AT(output),
         .group = "command", .commands = "export weights"),

@@ -101,6 +101,7 @@ cli_main(int argc, char **argv, const struct eti_seams *seams)
             {
                 .log_level = -1,
                 .to = -1,
+                .form = -1,
                 .limit = -1,
                 .rank = -1,
                 .dtype = -1,

@@ -415,6 +415,7 @@ cli_weights(struct cli *c)
         {"ls", 1, 0, false, false, list},
         {"diff", 2, 2, true, false, diff},
         {"convert", 1, 1, false, true, convert},
+        {"export", 1, 1, false, true, cli_weights_export},
     };
     const char *what = c->n_args > 0 ? c->arg[0] : "";
     int n = c->n_args - 1;
@@ -430,10 +431,15 @@ cli_weights(struct cli *c)
             return cli_fail(c, CLI_E_OPTION, NULL,
                             "--%s does not apply to 'weights %s'",
                             c->opt.output ? "output" : "dtype", what);
+        if ((c->opt.form >= 0 && actions[i].run != cli_weights_export) ||
+            (c->opt.dtype >= 0 && actions[i].run == cli_weights_export))
+            return cli_fail(c, CLI_E_OPTION, NULL,
+                            "--%s does not apply to 'weights %s'",
+                            c->opt.form >= 0 ? "as" : "dtype", what);
         return actions[i].run(c);
     }
     return cli_fail(c, CLI_E_OPERAND,
                     "a FILE is a safetensors file, a checkpoint or a run",
                     "weights needs one of: ls FILE..., diff FILE FILE, convert FILE "
-                    "-o FILE");
+                    "-o FILE, export RUN --as FORM -o PATH");
 }

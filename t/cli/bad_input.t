@@ -254,7 +254,7 @@ rm -r far train.bin
 run train good.yaml --run_directory run --progress none
 exits 0 "a run"
 for name in m.pt m.pth m.ckpt; do
-    printf 'PK\003\004and more' >$name
+    printf '\200\002}q.' >$name
     refuses "weights ls $name" 65 E2002 "$name is a pickle; convert it to safetensors elsewhere" weights ls $name
 done
 refuses "a pickle to load" 65 E2002 "m.pt is a pickle" train good.yaml load.path=m.pt load.weights_only=true

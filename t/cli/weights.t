@@ -32,7 +32,7 @@ run weights ls
 exits 64 "without a file: exit 64"
 run weights list a.safetensors
 exits 64 "another word: exit 64"
-says err "ls FILE..., diff FILE FILE, convert FILE -o FILE" "with those there are"
+says err "ls FILE..., diff FILE FILE, convert FILE -o FILE, export RUN --as FORM" "with those there are"
 
 run weights diff a.safetensors same.safetensors
 exits 0 "equal files: exit 0"
@@ -138,7 +138,7 @@ says err "no run is called 'nobody'" "is told"
 
 # Bad input.
 head -c 100 a.safetensors >short.safetensors
-printf 'PK\003\004and so on' >model.pt
+printf '\200\002}q.' >model.pt
 printf '\377\377\377\377\377\377\377\377{' >long.safetensors
 for command in "ls" "diff a.safetensors" "convert -o x"; do
     # shellcheck disable=SC2086

@@ -349,7 +349,6 @@ build(struct eti_loader *l, struct eti_recipe *r, const char *text, size_t size,
     if (!r->root)
         return ET_OK;
     ET_TRY(eti_apply_overrides(l, r->root, overrides, n));
-    ET_TRY(eti_model_from(l, r->root, folder));
     struct eti_fill fill = {
         .cx = l->cx,
         .registry = l->env->registry,
@@ -358,6 +357,7 @@ build(struct eti_loader *l, struct eti_recipe *r, const char *text, size_t size,
         .errors = l->errors,
     };
     int before = l->errors->total;
+    ET_TRY(eti_model_from(l, r->root, folder));
     ET_TRY(load_plugins(l, r->root, &fill));
     if (l->errors->total > before) /* what they would have made known is no fault */
         return ET_OK;

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* onnx.c: see onnx.h. Source: onnx/onnx.proto3, and the operators of opset 20.
+ *
+ * The model's evaluation is built as a graph twice, with two sizes of the batch, and
+ * never run; each node that the output needs becomes one or more of ONNX's. Lengths that
+ * differ between the two are those that follow the batch. Weights are written one by
+ * one, so that the file is never in memory whole. */
+#include "core/onnx/onnx.h"
+
+#include <string.h>
+
+#include "core/base/seams.h"
+#include "core/models/weight_file.h"
+#include "core/onnx/writing.h"
+
+enum { IR_VERSION = 9 };    /* the one that came with opset 20 */
+#define MAX_BYTES INT32_MAX /* of a protobuf message */
+
+/* ---- the graph ---- */
+
+/* What the model computes of N samples, on *G, which is the caller's also after a
+ * failure. */
+static et_status
+build(struct et_ctx *cx, struct et_model *m, struct et_device *dev, int64_t n,
+      struct et_graph **g, struct et_tensor **x, struct et_tensor **y)
+{
+    const struct et_model_facts *f = &m->facts;
+    struct et_desc d;
+    if (m->type->task == ET_TASK_LANGUAGE && f->seq_len < 1)
+        return ET_FAIL(cx, ET_EINVAL, "ONNX: nobody says how long the sequences are");
+    if (m->type->task == ET_TASK_LANGUAGE)
+        et_desc_init(&d, ET_I32, 2, (const int64_t[]){n, f->seq_len}, ET_ROW_MAJOR);
+    else if (f->height > 0)
+        et_desc_init(&d, ET_F32, 4,
+                     (const int64_t[]){n, f->channels, f->height, f->width},
+                     ET_CHANNELS_LAST);
+    else
+        et_desc_init(&d, ET_F32, 2, (const int64_t[]){n, f->channels}, ET_ROW_MAJOR);
+    enum et_format format = d.ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR;
+    ET_TRY(et_tensor_new(cx, dev, d.dtype, d.ndim, d.shape, format, "input", x));
+    ET_TRY(et_graph_new(cx, dev, g));
+    struct et_forward forward = {.g = *g};
+    *y = et_model_forward(m, &forward, *x);
+    return et_graph_status(*g);
+}
+
+/* Marks what Y needs. */
+static void
+mark(bool *needed, const struct et_tensor *y, const struct et_graph *g)
+{
+    if (y->node)
+        needed[y->node->id] = true;
+    for (int i = g->n_nodes; i-- > 0;)
+        for (int k = 0; needed[i] && k < g->node[i]->n_in; k++)
+            if (g->node[i]->in[k] && g->node[i]->in[k]->node)
+                needed[g->node[i]->in[k]->node->id] = true;
+}
+
+static et_status
+write_nodes(struct eti_onnx *o, const struct et_tensor *y)
+{
+    void *block;
+    ET_TRY(et_alloc(o->cx, (size_t)o->g->n_nodes + 1, &block));
+    mark(block, y, o->g);
+    for (int i = 0; i < o->g->n_nodes; i++)
+        if (((const bool *)block)[i])
+            eti_onnx_operation(o, o->g->node[i]);
+    et_free(o->cx, block);
+    ETI_ONNX_NODE(o, "Identity", "output", eti_onnx_name(o, y));
+    return o->status;
+}
+
+/* ---- inputs and outputs ---- */
+
+/* ValueInfoProto of T, whose lengths in OTHER follow the batch where they differ. */
+static void
+describe(struct eti_onnx *o, int field, const char *name, const struct et_desc *t,
+         const struct et_desc *other, struct eti_proto *graph)
+{
+    struct eti_proto dim = {.cx = o->cx}, shape = dim, tensor = dim, type = dim,
+                     value = dim;
+    for (int i = 0; i < t->ndim; i++) {
+        eti_proto_clear(&dim);
+        if (t->shape[i] == other->shape[i])
+            eti_proto_int(&dim, 1, t->shape[i]);
+        else
+            eti_proto_text(&dim, 2, "batch");
+        eti_proto_message(&shape, 1, &dim);
+    }
+    eti_proto_int(&tensor, 1, eti_onnx_type(t->dtype));
+    eti_proto_message(&tensor, 2, &shape);
+    eti_proto_message(&type, 1, &tensor);
+    eti_proto_text(&value, 1, name);
+    eti_proto_message(&value, 2, &type);
+    eti_proto_message(graph, field, &value);
+    eti_proto_release(&dim);
+    eti_proto_release(&shape);
+    eti_proto_release(&tensor);
+    eti_proto_release(&type);
+    eti_proto_release(&value);
+}
+
+/* ---- weights ---- */
+
+/* A TensorProto's fields before its values: OUT has the field of the graph, too. */
+static void
+begin_weight(const struct et_leaf *leaf, struct eti_proto *out,
+             struct eti_proto *scratch)
+{
+    const struct et_desc *d = &leaf->param->desc;
+    size_t bytes = (size_t)et_desc_count(d) * sizeof(float);
+    eti_proto_clear(scratch);
+    for (int i = 0; i < d->ndim; i++)
+        eti_proto_int(scratch, ONNX_TENSOR_DIM, d->shape[i]);
+    eti_proto_int(scratch, ONNX_TENSOR_TYPE, ONNX_FLOAT);
+    eti_proto_text(scratch, ONNX_TENSOR_NAME, leaf->name);
+    eti_proto_begin(scratch, ONNX_TENSOR_RAW, bytes);
+    eti_proto_clear(out);
+    eti_proto_begin(out, ONNX_GRAPH_INITIALIZER, scratch->n + bytes);
+    eti_proto_raw(out, scratch->bytes, scratch->n);
+}
+
+/* Bytes of all weights as fields of the graph, and how many there are. */
+static int64_t
+measure_weights(struct eti_onnx *o, struct eti_proto *field, int *n)
+{
+    int64_t bytes = 0;
+    *n = 0;
+    for (int i = 0; i < o->leaves.n; i++) {
+        if (!o->used[i])
+            continue;
+        begin_weight(&o->leaves.v[i], field, &o->scratch);
+        bytes += (int64_t)field->n +
+                 et_desc_count(&o->leaves.v[i].param->desc) * (int64_t)sizeof(float);
+        (*n)++;
+    }
+    return bytes;
+}
+
+static et_status
+write_weight(struct eti_onnx *o, const struct eti_draft *d, const struct et_leaf *leaf,
+             struct eti_proto *field)
+{
+    int64_t count = et_desc_count(&leaf->param->desc);
+    void *values;
+    begin_weight(leaf, field, &o->scratch);
+    ET_TRY(field->status);
+    ET_TRY(eti_write_all(o->cx, d->fd, d->temporary, field->bytes, field->n));
+    ET_TRY(et_alloc(o->cx, ((size_t)count + 1) * sizeof(float), &values));
+    et_status status = et_param_read(o->cx, leaf->param, leaf->name, 0, values, count);
+    if (status == ET_OK)
+        status = eti_write_all(o->cx, d->fd, d->temporary, values,
+                               (size_t)count * sizeof(float));
+    et_free(o->cx, values);
+    return status;
+}
+
+/* ---- the file ---- */
+
+/* The model's fields before its graph, and those of the graph before its weights, of
+ * which there are WEIGHTS bytes. */
+static et_status
+make_head(struct eti_onnx *o, const struct eti_proto *graph, int64_t weights,
+          struct eti_proto *head)
+{
+    struct eti_proto opset = {.cx = o->cx};
+    eti_proto_int(head, ONNX_MODEL_IR_VERSION, IR_VERSION);
+    eti_proto_text(head, ONNX_MODEL_PRODUCER, "etude");
+    eti_proto_int(&opset, ONNX_OPSET_VERSION, ETI_ONNX_OPSET);
+    eti_proto_message(head, ONNX_MODEL_OPSET, &opset);
+    eti_proto_release(&opset);
+    int64_t total = (int64_t)graph->n + weights;
+    if (total > MAX_BYTES - 4096)
+        return ET_FAIL(o->cx, ET_ENOTSUP,
+                       "ONNX: %lld bytes of weights are more than one file can hold "
+                       "(2 GiB), and files beside it are not written yet",
+                       (long long)weights);
+    eti_proto_begin(head, ONNX_MODEL_GRAPH, (uint64_t)total);
+    eti_proto_raw(head, graph->bytes, graph->n);
+    return graph->status != ET_OK ? graph->status : head->status;
+}
+
+static et_status
+write_file(struct eti_onnx *o, const struct eti_proto *graph, const char *path,
+           struct eti_onnx_info *info)
+{
+    struct eti_proto field = {.cx = o->cx}, head = {.cx = o->cx};
+    struct eti_draft d;
+    int64_t weights = measure_weights(o, &field, &info->tensors);
+    et_status status = make_head(o, graph, weights, &head);
+    info->nodes = o->n_nodes;
+    info->bytes = (int64_t)head.n + weights;
+    if (status == ET_OK)
+        status = eti_draft_open(o->cx, path, &d);
+    if (status == ET_OK) {
+        status = eti_write_all(o->cx, d.fd, d.temporary, head.bytes, head.n);
+        for (int i = 0; i < o->leaves.n && status == ET_OK; i++)
+            if (o->used[i])
+                status = write_weight(o, &d, &o->leaves.v[i], &field);
+        status = eti_draft_close(&d, status);
+    }
+    eti_proto_release(&field);
+    eti_proto_release(&head);
+    return status;
+}
+
+static et_status export(struct eti_onnx *o, const struct et_tensor *y,
+                        const struct et_tensor *other_x,
+                        const struct et_tensor *other_y, const char *path,
+                        struct eti_onnx_info *info)
+{
+    struct eti_proto graph = {.cx = o->cx};
+    void *block;
+    ET_TRY(et_module_leaves(o->cx, o->model->root, ET_PARAM | ET_BUFFER, &o->leaves));
+    ET_TRY(et_alloc(o->cx, (size_t)o->leaves.n + 1, &block));
+    o->used = block;
+    et_status status = write_nodes(o, y);
+    eti_proto_text(&graph, ONNX_GRAPH_NAME, o->model->type->info.name);
+    describe(o, ONNX_GRAPH_INPUT, "input", &o->x->desc, &other_x->desc, &graph);
+    describe(o, ONNX_GRAPH_OUTPUT, "output", &y->desc, &other_y->desc, &graph);
+    eti_proto_raw(&graph, o->constants.bytes, o->constants.n);
+    eti_proto_raw(&graph, o->nodes.bytes, o->nodes.n);
+    if (status == ET_OK && (o->nodes.status != ET_OK || o->constants.status != ET_OK))
+        status = ET_ENOMEM;
+    if (status == ET_OK)
+        status = write_file(o, &graph, path, info);
+    eti_proto_release(&graph);
+    return status;
+}
+
+static void
+release(struct eti_onnx *o)
+{
+    if (o->leaves.cx)
+        et_leaves_release(&o->leaves);
+    et_free(o->cx, o->used);
+    eti_arena_release(&o->names);
+    eti_proto_release(&o->nodes);
+    eti_proto_release(&o->constants);
+    eti_proto_release(&o->attributes);
+    eti_proto_release(&o->scratch);
+}
+
+et_status
+eti_onnx_export(struct et_ctx *cx, struct et_model *m, struct et_device *dev,
+                const char *path, struct eti_onnx_info *info)
+{
+    const struct eti_proto empty = {.cx = cx};
+    struct eti_onnx o = {.cx = cx,
+                         .model = m,
+                         .nodes = empty,
+                         .constants = empty,
+                         .attributes = empty,
+                         .scratch = empty};
+    struct et_tensor *x = NULL, *y = NULL, *other_x = NULL, *other_y = NULL;
+    *info = (struct eti_onnx_info){0};
+    eti_arena_init(&o.names, cx, 16 << 10);
+    et_status status = build(cx, m, dev, ONNX_BATCH, &o.g, &x, &y);
+    if (status == ET_OK)
+        status = build(cx, m, dev, ONNX_OTHER_BATCH, &o.other, &other_x, &other_y);
+    if (status == ET_OK && o.g->n_nodes != o.other->n_nodes)
+        status = ET_FAIL(cx, ET_ENOTSUP,
+                         "ONNX: what the model computes depends on the "
+                         "size of the batch");
+    o.x = x;
+    if (status == ET_OK)
+        status = export(&o, y, other_x, other_y, path, info);
+    release(&o);
+    et_graph_free(&o.other);
+    et_graph_free(&o.g);
+    et_tensor_free(&other_x);
+    et_tensor_free(&x);
+    return status;
+}

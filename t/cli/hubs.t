@@ -1,0 +1,73 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Models to hubs and back: `etude weights export`, `model: {from: FOLDER}` in a recipe, and
+# `etude export --to onnx`.
+. "$(dirname "$0")/cli.sh"
+export ETUDE_DEVICE=ref OMP_NUM_THREADS=1
+
+cat >gpt.yaml <<'END'
+max_duration: 1ba
+seed: 3
+model: {name: gpt2, n_layers: 1, d_model: 16, n_heads: 2, max_seq_len: 8, dropout: 0.25}
+train_data: {name: synthetic_tokens, num_samples: 8, seq_len: 8, batch_size: 4, vocab_size: 32}
+eval_data: {name: synthetic_tokens, num_samples: 8, seq_len: 8, batch_size: 4, vocab_size: 32}
+optimizer: {name: adamw}
+END
+run train gpt.yaml --run_directory first --progress none
+exits 0 "a run"
+
+run weights export first --as hf -o folder
+exits 0 "its model is written as Hugging Face has it"
+says out "folder: gpt2 as hf" "and that is said"
+grep -q '"resid_pdrop": 0.25' folder/config.json
+ok $? "with its options in config.json"
+run weights diff first folder
+exits 0 "the values are the same"
+
+# What the config says is below what the recipe says.
+cat >more.yaml <<'END'
+max_duration: 1ba
+seed: 4
+model: {from: folder, dropout: 0.5}
+train_data: {name: synthetic_tokens, num_samples: 8, seq_len: 8, batch_size: 4, vocab_size: 32}
+eval_data: {name: synthetic_tokens, num_samples: 8, seq_len: 8, batch_size: 4, vocab_size: 32}
+optimizer: {name: adamw, lr: 0}
+END
+run validate more.yaml
+exits 0 "a recipe may begin from the folder"
+run explain more.yaml --origin
+says out "model.d_model = 16" "its options are the folder's"
+says out "model.dropout = 0.5" "but for what the recipe says"
+says out "folder/config.json" "and it is said where they are from"
+run train more.yaml --run_directory second --progress none
+exits 0 "it trains"
+run weights diff folder second
+exits 0 "and began with these values: without a rate they stay"
+rm -r folder/config.json
+run validate more.yaml
+exits 65 "without config.json: exit 65"
+says err "model.from: cannot read" "with the key"
+is "$(grep -c error err)" 1 "and no more than that"
+run rerun second --run_directory third --progress none
+exits 0 "a run goes without it: it is in its recipe"
+run eval second
+exits 0 "a run keeps what the config said"
+
+run weights export first --as timm -o x
+exits 69 "a form that the model has not: exit 69"
+says err "its forms: hf etude" "with those it has"
+run weights export first -o x
+exits 64 "without a form: exit 64"
+run weights export first --as hf
+exits 64 "without a place: exit 64"
+run weights convert first --as hf -o x
+exits 64 "--as is for export alone"
+
+run export first --to onnx -o m.onnx
+exits 0 "a model is written as ONNX"
+says out "m.onnx: " "and what it came to"
+run export first --to onnx
+exits 64 "but not without a file"
+run export first --to onnx -o nowhere/m.onnx
+exits 73 "a folder that is not there: exit 73"
+finish
