@@ -81,8 +81,14 @@ counts(void)
         /* 784 256 + 256, 256 256 + 256, 256 10 + 10 */
         {"mlp", &fashion, 269322},
         {"efficientnet_b0", &imagenet, 5288548},
-        /* timm's vit_small_patch16_224 */
+        {"efficientnet_b1", &imagenet, 7794184},
+        {"efficientnet_b2", &imagenet, 9109994},
+        {"efficientnet_b3", &imagenet, 12233232},
+        /* timm's vit_{tiny,small,base,large}_patch16_224 */
+        {"vit_ti16", &imagenet, 5717416},
         {"vit_s16", &imagenet, 22050664},
+        {"vit_b16", &imagenet, 86567656},
+        {"vit_l16", &imagenet, 304326632},
         /* Hugging Face's gpt2 */
         {"gpt2", NULL, 124439808},
         /* its BertForMaskedLM, bert-base-uncased */
