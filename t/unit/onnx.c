@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ONNX files: each model there is becomes a graph in which every value is made once and
- * before it is used, whose lengths follow the batch. That ONNX Runtime computes the same
- * with them was compared by hand. */
+ * before it is used, whose lengths follow the batch. That ONNX Runtime computes the
+ * same with them was compared by hand. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,9 +4,10 @@
  *
  * y = x + drop(project(SE(depthwise(expand(x))))), batch norm behind each convolution
  * and SiLU behind the first two. Drop zeroes the branch of a whole sample with a
- * probability that grows linearly to DROP_CONNECT and scales the others up. B1 to B3 have
- * more channels and more blocks, as table 1 and torchvision's efficientnet.py say. Source:
- * Tan and Le 2019 (arXiv 1905.11946), spec/trainer.md 15.2; torchvision's names. */
+ * probability that grows linearly to DROP_CONNECT and scales the others up. B1 to B3
+ * have more channels and more blocks, as table 1 and torchvision's efficientnet.py say.
+ * Source: Tan and Le 2019 (arXiv 1905.11946), spec/trainer.md 15.2; torchvision's
+ * names. */
 #include <math.h>
 
 #include "etude/model.h"

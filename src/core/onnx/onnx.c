@@ -2,9 +2,9 @@
 /* onnx.c: see onnx.h. Source: onnx/onnx.proto3, and the operators of opset 20.
  *
  * The model's evaluation is built as a graph twice, with two sizes of the batch, and
- * never run; each node that the output needs becomes one or more of ONNX's. Lengths that
- * differ between the two are those that follow the batch. Weights are written one by
- * one, so that the file is never in memory whole. */
+ * never run; each node that the output needs becomes one or more of ONNX's. Lengths
+ * that differ between the two are those that follow the batch. Weights are written one
+ * by one, so that the file is never in memory whole. */
 #include "core/onnx/onnx.h"
 
 #include <string.h>

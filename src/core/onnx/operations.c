@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* operations.c: what ONNX calls the operations of a graph that evaluates. Source:
- * onnx.ai, operators of opset 20. What it has no operation for is composed of others, or
- * refused by name. */
+ * onnx.ai, operators of opset 20. What it has no operation for is composed of others,
+ * or refused by name. */
 #include <math.h>
 #include <string.h>
 

@@ -100,8 +100,8 @@ int eti_onnx_type(enum et_dtype dtype);
 
 /* The node of the other graph that N is. */
 const struct et_node *eti_onnx_other(const struct eti_onnx *o, const struct et_node *n);
-/* A shape as an operand, whose lengths in OTHER follow the batch where they differ. FREE:
- * one that differs may be -1, what the array's size gives. */
+/* A shape as an operand, whose lengths in OTHER follow the batch where they differ.
+ * FREE: one that differs may be -1, what the array's size gives. */
 const char *eti_onnx_shape(struct eti_onnx *o, int ndim, const int64_t *shape,
                            const int64_t *other, bool free);
 /* STATUS ENOTSUP with a sentence about N, unless there is a failure already. */
