@@ -354,9 +354,10 @@ forward(struct bench *b, int64_t k, struct et_tensor **y)
     struct et_forward f = {.g = b->g, .training = !b->evaluates};
     int slot = (int)(k % BATCHES);
     need_batch(b, slot);
+    const struct et_samples samples = {.target = b->target[slot]};
     *y = et_model_forward(b->model, &f, b->x[slot]);
     struct et_tensor *loss =
-        et_model_loss(b->model, b->g, *y, b->target[slot], ET_REDUCE_MEAN);
+        et_model_loss(b->model, b->g, *y, &samples, ET_REDUCE_MEAN);
     loss = et_reshape(b->g, loss, 1, one);
     et_assign(b->g, b->loss, loss);
     return loss;

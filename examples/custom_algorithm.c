@@ -177,10 +177,10 @@ make_model(struct run *r)
     struct et_loader_info info;
     et_loader_get_info(r->train, &info);
     const struct et_model_facts facts = {
-        .channels = info.x_desc.shape[1],
-        .height = info.x_desc.shape[2],
-        .width = info.x_desc.shape[3],
-        .num_classes = r->data->facts.num_classes,
+        .channels = info.desc[ET_FIELD_X].shape[1],
+        .height = info.desc[ET_FIELD_X].shape[2],
+        .width = info.desc[ET_FIELD_X].shape[3],
+        .num_classes = et_facts_classes(&r->data->facts),
     };
     ET_TRY(et_options_new(r->cx, &c->info, set, &r->model_options));
     return et_model_new(r->cx, c, r->model_options, &facts, &r->model);

@@ -137,7 +137,7 @@ keep_answers(void *data, const struct et_state *s, const struct et_prediction *p
         int best = 0;
         for (int c = 1; c < CLASSES; c++)
             best = row[c] > row[best] ? c : best;
-        a->right += best == p->batch->target[i];
+        a->right += best == p->batch->field[ET_FIELD_TARGET].host.i32[i];
         a->said[a->n++] = best;
     }
     return ET_OK;

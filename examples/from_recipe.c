@@ -37,9 +37,9 @@ ask(struct et_ctx *cx, const char *directory)
 {
     struct et_predictor *p;
     ET_TRY(et_checkpoint_load_model(cx, directory, NULL, NULL, &p));
-    const struct et_data_facts *f = et_predictor_facts(p);
+    const int64_t *shape = et_predictor_facts(p)->field[ET_FIELD_X].shape; /* C, H, W */
     const int64_t classes = et_predictor_model(p)->num_classes;
-    unsigned char *image = calloc((size_t)f->H, (size_t)f->W * (size_t)f->C);
+    unsigned char *image = calloc((size_t)shape[0], (size_t)(shape[1] * shape[2]));
     float *score = calloc((size_t)classes, sizeof *score);
     et_status status =
         image && score ? et_predictor_run(p, image, 1, score, classes) : ET_ENOMEM;

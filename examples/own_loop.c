@@ -69,10 +69,10 @@ make_model(struct run *r)
     struct et_loader_info info;
     et_loader_get_info(r->loader, &info); /* what the model will see: [N,C,H,W] */
     const struct et_model_facts facts = {
-        .channels = info.x_desc.shape[1],
-        .height = info.x_desc.shape[2],
-        .width = info.x_desc.shape[3],
-        .num_classes = r->data->facts.num_classes,
+        .channels = info.desc[ET_FIELD_X].shape[1],
+        .height = info.desc[ET_FIELD_X].shape[2],
+        .width = info.desc[ET_FIELD_X].shape[3],
+        .num_classes = et_facts_classes(&r->data->facts),
     };
     ET_TRY(et_options_new(r->cx, &c->info, set, &r->model_options));
     ET_TRY(et_model_new(r->cx, c, r->model_options, &facts, &r->model));
@@ -102,10 +102,12 @@ train_step(struct run *r, const struct et_batch *b, double *loss)
     const int64_t rng[] = {(int64_t)et_rng_key(SEED, ET_RNG_DROPOUT), b->first};
     ET_TRY(et_tensor_write(r->cx, r->rng, rng, sizeof rng));
 
-    struct et_forward f = {.g = g, .training = true, .rng = r->rng};
-    struct et_tensor *outputs = et_model_forward(r->model, &f, et_batch_x(g, b));
+    const struct et_samples samples = et_batch_samples(g, b); /* x, target, others */
+    struct et_forward f = {
+        .g = g, .samples = &samples, .training = true, .rng = r->rng};
+    struct et_tensor *outputs = et_model_forward(r->model, &f, samples.x);
     struct et_tensor *mean =
-        et_model_loss(r->model, g, outputs, b->target_tensor, ET_REDUCE_MEAN);
+        et_model_loss(r->model, g, outputs, &samples, ET_REDUCE_MEAN);
 
     struct et_tensor *flat = et_param_space_gradient(g, r->space, mean);
     /* Here is the place for formulas on the gradient: clipping, averaging, noise. */

@@ -22,6 +22,7 @@ to it. A session's device lives until the last tensor on it is gone. An array th
 Tensor.numpy() gives, or takes part in through DLPack, shares the tensor's memory and
 keeps it; so does a tensor the array that it was made of.
 """
+import collections
 import ctypes
 import json
 import os
@@ -133,7 +134,9 @@ _override = _Struct("et_override", kind=c_int, text=c_char_p)
 _options = _Struct("et_session_options", overrides=c_void_p, n_overrides=c_int, threads=c_int,
                    device=c_char_p, directory=c_char_p, no_directory=c_bool, no_train=c_bool,
                    no_eval=c_bool, events=c_uint64, fn=c_void_p, data=c_void_p)
-_batch = _Struct("et_batch", x_desc=None, target_desc=None, x=c_void_p, target=c_void_p)
+_batch = _Struct("et_batch", field=None, n_fields=c_int, fields=c_void_p)
+_batch_field = _Struct("et_batch_field", desc=None, host=c_void_p)
+_field = _Struct("et_field", name=c_char_p)
 _series = _Struct("et_series", name=c_char * 96, all__n=c_int64, all__bad=c_int64)
 _point = _Struct("et_series_point", ba=c_int64, t=c_double, value=c_double)
 _record = _Struct("et_record", kind=c_int, t=c_double, seq=c_int64, ep=c_int64, ba=c_int64,
@@ -820,7 +823,8 @@ class Session:
 
     def batches(self, data="eval", index=0):
         """One epoch of the recipe's eval_data (INDEX: which), or of its "train" data before
-        fit, in its order: (x, target), arrays of their own."""
+        fit, in its order: (x, target) and what other fields there are, arrays of their
+        own, which also have their fields' names: batch.target, batch.attention_mask."""
         which = {"train": -1, "eval": index}[data]
         cx, loader = self._cx, _session_loader(self._pointer(), which)
         if not loader:
@@ -881,14 +885,18 @@ def _next_batch(cx, loader):
     if not batch:
         return None
     try:
-        return tuple(_copy_out(batch.value, desc, data)
-                     for desc, data in (("x_desc", "x"), ("target_desc", "target")))
+        at, fields = batch.value, _batch.get(batch.value, "fields")
+        n = _batch.get(at, "n_fields")
+        first = at + _batch.place["field"][0]
+        arrays = [_copy_out(first + i * _batch_field.size) for i in range(n)]
+        names = [_field.get(fields + i * _field.size, "name").decode() for i in range(n)]
+        return collections.namedtuple("Batch", names, rename=True)(*arrays)
     finally:
         _loader_release(loader, batch)
 
 
-def _copy_out(batch, desc, data):
-    address, d = _batch.get(batch, data), batch + _batch.place[desc][0]
+def _copy_out(field):
+    address, d = _batch_field.get(field, "host"), field + _batch_field.place["desc"][0]
     if not address:
         raise Error("the data lie on the device alone", "not supported")
     n = _desc.get(d, "ndim")

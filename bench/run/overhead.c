@@ -155,9 +155,10 @@ bare_step(struct way *w)
     while (!b)
         must(cx, et_loader_next(cx, w->parts.train.loader, &b));
     struct et_forward f = {.g = w->g, .training = true};
-    struct et_tensor *y = et_model_forward(w->parts.model, &f, et_batch_x(w->g, b));
+    const struct et_samples samples = et_batch_samples(w->g, b);
+    struct et_tensor *y = et_model_forward(w->parts.model, &f, samples.x);
     struct et_tensor *l =
-        et_model_loss(w->parts.model, w->g, y, b->target_tensor, ET_REDUCE_MEAN);
+        et_model_loss(w->parts.model, w->g, y, &samples, ET_REDUCE_MEAN);
     l = et_reshape(w->g, l, 1, (const int64_t[]){1});
     et_assign(w->g, w->loss, l);
     must(cx, et_grad(w->g, l, w->param, w->leaves.n, w->grad));

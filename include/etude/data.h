@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data.h: datasets, transforms, and the loader that turns them into batches.
+/* data.h: data sets, transforms, and the loader that turns them into batches.
  *
- * A dataset gives raw samples by number, from any thread: pixels as bytes, or tokens. A
- * loader decides which samples, in which order, and writes ready batches into memory
- * that it owns and reuses. Everything it draws is a pure function of (seed, epoch,
- * place), so a batch is the same whatever the number of workers, ranks and resumes.
+ * A data set gives raw samples by number, from any thread: each is a few named fields
+ * (field.h), such as a picture and its class. A loader decides which samples, in which
+ * order, and writes ready batches, a tensor for each field, into memory that it owns
+ * and reuses. Everything it draws is a pure function of (seed, epoch, place), so a
+ * batch is the same whatever the number of workers, ranks and resumes.
  *
  *     struct et_dataset *data;
  *     struct et_loader *loader;
@@ -16,9 +17,11 @@
  *         ET_TRY(et_loader_next(cx, loader, &b));
  *         if (!b)
  *             break;  // end of the epoch; the next call begins another
- *         ...
+ *         ...  // b->field[ET_FIELD_X].host.f32 ...
  *         et_loader_release(loader, b);
  *     }
+ *
+ * A data set of one's own is a struct et_dataset_class: examples/plugin_data.c.
  *
  * Letters: N samples, C channels, H W pixels, T tokens of a sequence. */
 #ifndef ETUDE_DATA_H
@@ -27,9 +30,11 @@
 #include <stdint.h>
 
 #include "etude/ctx.h"
+#include "etude/field.h"
 #include "etude/option.h"
 #include "etude/rng.h"
 #include "etude/tensor.h"
+#include "etude/transform.h"
 #include "etude/types.h"
 
 #ifdef __cplusplus
@@ -38,12 +43,11 @@ extern "C" {
 
 enum { ET_MAX_CHANNELS = 4 };
 enum et_split { ET_SPLIT_TRAIN = 0, ET_SPLIT_TEST = 1 };
-enum et_data_kind { ET_DATA_IMAGES = 0, ET_DATA_TOKENS = 1 };
 
-/* ---- options that all datasets share ---- */
+/* ---- options that all data sets share ---- */
 
-/* The first member of every dataset's options struct. Images ignore seq_len and tokens
- * resolution, transforms and max_corrupt: their tables do not have those rows. */
+/* The first member of every data set's options struct. What a data set has no use for,
+ * as sequences have none for transforms, its table does not have, and it stays 0. */
 struct et_data_options {
     char *path;                 /* folder or file; see the dataset */
     int split;                  /* enum et_split */
@@ -55,11 +59,17 @@ struct et_data_options {
     int64_t resolution;         /* side to resize images to; 0 = as stored */
     struct et_parts transforms; /* of images: ET_KIND_TRANSFORM, in order */
     double max_corrupt;         /* fraction of unreadable samples to skip */
-    int64_t seq_len;            /* T */
+    int64_t seq_len;            /* T; where samples differ, none is longer */
+    int pad;                    /* enum et_pad: how long such a batch is made */
+    int64_t pad_to_multiple;    /* its length is one, and no more than 16 differ */
+    bool bucket;                /* samples of like length go together */
 };
+/* As its longest sample, rounded up to pad_to_multiple; or as seq_len says. */
+enum et_pad { ET_PAD_LONGEST = 0, ET_PAD_MAX = 1 };
 
 extern const char *const et_split_names[]; /* "train", "test", NULL */
 extern const char *const et_data_auto[];   /* "auto", NULL */
+extern const char *const et_pad_names[];   /* "longest", "max", NULL */
 
 /* Changes the defaults of any dataset's options to those of `train_data` (split train,
  * shuffled) or `eval_data` (test, in order): the `prepare` of their rows. */
@@ -170,21 +180,98 @@ void et_data_prepare_eval(void *options);
         .unit = "tokens",                                                      \
         .help = "of one sample",                                               \
     }
+/* Of samples that differ in length. LONGEST: the default of seq_len, as text. */
+#define ET_DATA_SEQUENCE_OPTIONS(T, longest)                                   \
+    {                                                                          \
+        .name = "seq_len",                                                     \
+        .type = ET_OPT_INT,                                                    \
+        .offset = ET_DATA_OPTION_AT(T, seq_len),                               \
+        .def = longest,                                                        \
+        .min = 1,                                                              \
+        .max = 1 << 20,                                                        \
+        .unit = "tokens",                                                      \
+        .help = "of the longest sample; what is longer is cut",                \
+        .also = "max_seq_len",                                                 \
+    },                                                                         \
+    {                                                                          \
+        .name = "pad",                                                         \
+        .type = ET_OPT_ENUM,                                                   \
+        .offset = ET_DATA_OPTION_AT(T, pad),                                   \
+        .def = "longest",                                                      \
+        .choices = et_pad_names,                                               \
+        .help = "how long batches are made: as their longest sample, or seq_len", \
+    },                                                                         \
+    {                                                                          \
+        .name = "pad_to_multiple",                                             \
+        .type = ET_OPT_INT,                                                    \
+        .offset = ET_DATA_OPTION_AT(T, pad_to_multiple),                       \
+        .def = "8",                                                            \
+        .min = 1,                                                              \
+        .max = 1 << 20,                                                        \
+        .unit = "tokens",                                                      \
+        .help = "lengths of batches are rounded up to one; at most 16 differ", \
+        .also = "pad_to_multiple_of",                                          \
+    },                                                                         \
+    {                                                                          \
+        .name = "bucket",                                                      \
+        .type = ET_OPT_BOOL,                                                   \
+        .offset = ET_DATA_OPTION_AT(T, bucket),                                \
+        .def = "false",                                                        \
+        .help = "put samples of like length into one batch",                   \
+    }
 /* clang-format on */
 
-/* ---- datasets ---- */
+/* ---- raw samples ---- */
 
-/* What a dataset says of itself once open. */
-struct et_data_facts {
-    enum et_data_kind kind;
-    int64_t n_samples; /* images; tokens: windows of seq_len, see et_loader_next */
-    int64_t bytes;     /* of raw samples, decoded */
-    int C, H, W;       /* images: of one sample */
-    int64_t stride_c, stride_y, stride_x; /* images: in bytes, of a raw sample */
-    int num_classes;                      /* images: labels are below it */
-    int64_t n_tokens;                     /* tokens: in this split */
-    int64_t vocab_size;                   /* tokens: all are below it */
+struct et_data_facts;
+struct eti_room;
+
+/* One raw sample: its fields, in the order of the data set's facts. */
+struct et_sample {
+    struct et_sample_value {
+        struct et_pixels pixels;    /* images and masks */
+        const void *data;           /* others: row-major, of the field's dtype */
+        int64_t shape[ET_MAX_DIMS]; /* of DATA; already there but for what differs */
+    } v[ET_MAX_FIELDS];
+    const struct et_data_facts *facts;
+    struct eti_room *room; /* internal: et_sample_room */
 };
+
+/* BYTES of memory for field I of S, for what the data set does not have in memory: the
+ * same block sample after sample, which lives until the loader asks for the next
+ * sample with S. NULL: no memory. */
+void *et_sample_room(struct et_sample *s, int i, size_t bytes);
+/* The one number of field I, a label or a price, in its dtype. */
+void et_sample_number(struct et_sample *s, int i, double number);
+
+/* ---- data sets ---- */
+
+/* What a data set says of itself once open. */
+struct et_data_facts {
+    struct et_field field[ET_MAX_FIELDS]; /* the first two: field.h */
+    int n_fields;
+    int64_t n_samples; /* of a stream: windows of seq_len, see et_loader_next */
+    int64_t n_tokens;  /* a stream's, in this split; 0: it is none */
+    int64_t bytes;     /* of all raw samples, decoded */
+    /* Batches have a further field "attention_mask", I32 of the first field's shape: 1
+     * where a token is one of the sample's, 0 where it is padding. */
+    bool wants_attention_mask;
+    const char *const
+        *class_names; /* of the target, [below], borrowed; NULL: numbers */
+};
+
+/* Facts of N images [C,H,W] with a class each, below NUM_CLASSES: the fields "image"
+ * and "target". H and W may be -1. */
+void et_facts_images(struct et_data_facts *f, int64_t n, int C, int64_t H, int64_t W,
+                     int64_t num_classes);
+/* Facts of a stream of tokens below VOCAB_SIZE: the fields "tokens" and "target". */
+void et_facts_stream(struct et_data_facts *f, int64_t n_tokens, int64_t vocab_size);
+/* Appends a field to F, which is checked when all are there. */
+void et_facts_add(struct et_data_facts *f, const struct et_field *field);
+/* Of F: what there is to know of the target, NULL if there is none; and how many
+ * classes it has, 0 where it is no class, or it is not known. */
+const struct et_field *et_facts_target(const struct et_data_facts *f);
+int64_t et_facts_classes(const struct et_data_facts *f);
 
 struct et_dataset {
     const struct et_dataset_class *type;
@@ -196,28 +283,34 @@ struct et_dataset {
     struct eti_resident *resident;        /* the loaders': where it lies on devices */
 };
 
-/* One kind of dataset. Exactly one of IMAGE and TOKENS is set. */
+/* One kind of data set. It is made of samples, and sets `sample`; or it is one stream
+ * of tokens, of which the loader takes windows at a phase that changes by epoch, and
+ * sets `tokens`. */
 struct et_dataset_class {
     struct et_component info; /* the options struct begins with et_data_options */
     size_t state_size;        /* of the private state, allocated before open */
 
-    /* Finds the data, checks its headers, fills self->facts but n_samples of tokens.
+    /* Finds the data, checks its headers, fills self->facts but n_samples of a stream.
      * ENOENT, EIO: the file; EFORMAT: its contents; the sentence names the file. */
     et_status (*open)(struct et_ctx *cx, struct et_dataset *self);
-    /* Gives sample AT: *PIXELS points into the dataset's memory, or at SCRATCH, which
-     * has C*H*W bytes. Called from any thread at once; says why in WHY->message.
+    /* Gives sample AT: sets each of OUT->v, to point into the data set's own memory or
+     * into et_sample_room. Called from any thread at once; says why in WHY->message.
      * EFORMAT skips the sample within max_corrupt; any other failure ends the run, as
-     * does a *LABEL that is not below facts.num_classes (negative: counts nothing). */
-    et_status (*image)(const struct et_dataset *self, int64_t at, uint8_t *scratch,
-                       const uint8_t **pixels, int32_t *label, struct et_error *why);
-    /* Writes tokens [AT, AT + N) to OUT. Called from any thread at once. One that is
-     * not below facts.vocab_size ends the run. */
+     * does an integer that is not below its field's bound (negative ones of a target
+     * count nothing). */
+    et_status (*sample)(const struct et_dataset *self, int64_t at,
+                        struct et_sample *out, struct et_error *why);
+    /* Writes tokens [AT, AT + N) of the stream to OUT. Called from any thread at once.
+     * One that is not below facts' bound ends the run. */
     et_status (*tokens)(const struct et_dataset *self, int64_t at, int64_t n,
                         int32_t *out, struct et_error *why);
+    /* How many tokens sample AT has, without reading it: for `bucket`, and to count
+     * tokens. Called from any thread at once. (optional) */
+    int64_t (*length)(const struct et_dataset *self, int64_t at);
     /* Frees what open took, also after it failed half way (optional). */
     void (*close)(struct et_dataset *self);
-    /* What is known of the data without their files: kind, C, H, W, num_classes,
-     * vocab_size. NULL: nothing. (optional) */
+    /* What is known of the data without their files: the fields, with shapes of -1
+     * where these are not known. NULL: nothing. (optional) */
     void (*describe)(const void *options, struct et_data_facts *out);
 };
 
@@ -235,9 +328,9 @@ void et_dataset_close(struct et_dataset **data);
 
 /* ---- transforms of images ---- */
 
-/* Which part of a raw image a sample shows. Geometry only: pixels are read once, when
- * the batch is written. Coordinates are those of the raw image; outside SEEN it is
- * black. */
+/* Which part of a raw image a sample shows, and of the masks with it. Geometry only:
+ * pixels are read once, when the batch is written. Coordinates are those of the raw
+ * image; outside SEEN it is black. */
 struct et_frame {
     int64_t y, x, h, w;   /* the frame; y, x may be negative */
     int64_t y_min, x_min; /* seen: half-open ranges within the raw image */
@@ -274,17 +367,25 @@ struct et_loader_config {
                               there (et_batch_x); NULL: et_alloc's memory, no tensors */
 };
 
+/* A field of a batch. */
+struct et_batch_field {
+    struct et_desc desc; /* images f32 [N,C,H,W], channels last; masks I32 [N,H,W];
+                            others [N,...], f32 or I32 */
+    union et_host {      /* as one of these; NULL where the device makes it (RAW) */
+        void *any;
+        float *f32;
+        int32_t *i32;
+    } host;
+    struct et_tensor *tensor; /* the same numbers; with config.dev, and not RAW */
+};
+
 /* One batch of this rank. Valid, and the memory untouched, until it is released. */
 struct et_batch {
-    struct et_desc x_desc, target_desc;
-    void *x;         /* images: f32 [N,C,H,W], channels last; tokens: i32 [N,T]; NULL
-                        where RAW is set */
-    int32_t *target; /* images: labels i32 [N]; tokens: i32 [N,T], the next tokens */
-    struct et_tensor *x_tensor, *target_tensor; /* the same numbers; with config.dev */
+    struct et_batch_field field[ET_MAX_FIELDS]; /* in the order of loader_info's */
     struct et_tensor *raw, *frames, *table; /* what et_batch_x makes x of where the data
                                                set lies on the device; else NULL */
     int64_t n_samples;                      /* N; the last batch may be smaller */
-    int64_t n_tokens;                       /* N * T; 0 for images */
+    int64_t n_tokens;    /* of sequences: without padding; 0 for others */
     int64_t all_samples; /* of all ranks' batches together; alone: n_samples */
     int64_t all_tokens;  /* likewise */
     bool spare; /* another rank's: the last global batch had none for this one, and it
@@ -292,7 +393,13 @@ struct et_batch {
     int64_t epoch; /* from 0 */
     int64_t batch; /* within the epoch, from 0 */
     int64_t first; /* place of its first sample in the run's order of consumption */
+    const struct et_field *fields; /* the loader's, [n_fields]: names and kinds */
+    int n_fields;
 };
+
+/* The field NAME of a batch as a tensor, where the loader has a device; the first field
+ * by et_batch_x. NULL: there is none. */
+struct et_tensor *et_batch_tensor(const struct et_batch *batch, const char *name);
 
 struct et_loader;
 
@@ -327,8 +434,8 @@ ET_NODISCARD et_status et_loader_seek(struct et_ctx *cx, struct et_loader *loade
  * batches may be held at once (EINVAL). */
 ET_NODISCARD et_status et_loader_next(struct et_ctx *cx, struct et_loader *loader,
                                       const struct et_batch **out);
-/* The batch's x in a graph on config.dev: x_tensor itself, or a node that makes the
- * same bits from a data set on the device.
+/* The batch's first field in a graph on config.dev: its tensor, or a node that makes
+ * the same bits from a data set on the device.
  *
  * A set of images is left on a device whose memory the host does not reach if its raw
  * bytes take at most an eighth of what is free there, its samples can all be read and
@@ -337,16 +444,22 @@ ET_NODISCARD et_status et_loader_next(struct et_ctx *cx, struct et_loader *loade
  * image it shows, and cutting, flipping and normalising are part of the step. */
 struct et_graph;
 struct et_tensor *et_batch_x(struct et_graph *g, const struct et_batch *batch);
+/* All fields of the batch, in a graph on config.dev. */
+struct et_samples et_batch_samples(struct et_graph *g, const struct et_batch *batch);
 /* Gives the memory back to be filled again. NULL does nothing. */
 void et_loader_release(struct et_loader *loader, const struct et_batch *batch);
 
 struct et_loader_info {
     int64_t batches_per_epoch;
-    int64_t samples_per_epoch;          /* of all ranks, as consumed */
-    int64_t batch_size;                 /* global */
-    int workers;                        /* threads in use */
-    int64_t corrupt;                    /* samples skipped so far as unreadable */
-    struct et_desc x_desc, target_desc; /* of a full batch of this rank */
+    int64_t samples_per_epoch; /* of all ranks, as consumed */
+    int64_t batch_size;        /* global */
+    int workers;               /* threads in use */
+    int64_t corrupt;           /* samples skipped so far as unreadable */
+    int n_fields;              /* of a batch: the data set's, and then what is
+                                           made besides */
+    struct et_field field[ET_MAX_FIELDS]; /* of one sample of a batch: after transforms,
+                                             -1 where batches differ */
+    struct et_desc desc[ET_MAX_FIELDS]; /* of a full batch of this rank, the longest */
 };
 void et_loader_get_info(const struct et_loader *loader, struct et_loader_info *out);
 
@@ -358,7 +471,7 @@ struct et_data_summary {
     double mean[ET_MAX_CHANNELS]; /* images: of pixels in [0, 1] */
     double std[ET_MAX_CHANNELS];  /* likewise */
     int64_t n_read;               /* samples or tokens that the figures are of */
-    int64_t n_counts;             /* num_classes, or vocab_size */
+    int64_t n_counts;             /* classes, or the vocabulary's size; 0: neither */
     int64_t *counts;              /* how often each label or token occurs; owned */
     int n_first;                  /* entries of FIRST */
     int32_t first[32];            /* labels, or tokens, from the beginning */

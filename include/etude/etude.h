@@ -10,7 +10,8 @@
  *     comm.h                   what the ranks of a run do together
  *  4. option.h time.h rng.h    option tables, training time, counter-based randomness
  *
- *  5. module.h nn.h model.h    networks: formulas on a graph
+ *  5. field.h                  samples: named tensors
+ *     module.h nn.h model.h    networks: formulas on a graph
  *  6. transform.h              pictures on their way into a batch
  *     data.h optim.h sched.h metric.h   what a loop is made of: examples/own_loop.c
  *  7. event.h archive.h state.h algorithm.h callback.h logger.h checkpoint.h trainer.h
@@ -42,6 +43,7 @@
 #include "etude/time.h"
 #include "etude/option.h"
 #include "etude/transform.h"
+#include "etude/field.h"
 #include "etude/module.h"
 #include "etude/nn.h"
 #include "etude/model.h"

@@ -11,6 +11,7 @@
 #ifndef ETUDE_METRIC_H
 #define ETUDE_METRIC_H
 
+#include "etude/field.h"
 #include "etude/graph.h"
 #include "etude/option.h"
 
@@ -37,10 +38,12 @@ struct et_metric_class {
     bool needs_model;         /* options must say which */
 
     /* Appends this batch's numbers, f32 [sums], and returns them. Shapes of OUTPUTS and
-     * TARGET: see the class's summary. */
+     * of the samples' target: see the class's summary. Other fields, such as a mask of
+     * what counts, are there by name: et_samples_find. */
     struct et_tensor *(*update)(struct et_graph *g,
                                 const struct et_metric_options *options,
-                                struct et_tensor *outputs, struct et_tensor *target);
+                                struct et_tensor *outputs,
+                                const struct et_samples *samples);
 
     /* The value of N totals; NaN when there were no samples. */
     double (*compute)(const double *sums, int n);
@@ -76,15 +79,14 @@ const struct et_metric_class *et_metric_class(const struct et_metric *m);
 ET_NODISCARD et_status et_metric_reset(struct et_metric *m);
 
 /* Appends one batch or microbatch; at most one update of M per evaluation. OUTPUTS:
- * logits [N,C,...] with TARGET I32 [N,...] or f32 [N,C,...]; language metrics take
- * logits
- * [...,V] with TARGET I32 [...]. */
+ * logits [N,C,...] with a target I32 [N,...] or f32 [N,C,...]; language metrics take
+ * logits [...,V] with a target I32 [...]. */
 void et_metric_update(struct et_graph *g, struct et_metric *m,
-                      struct et_tensor *outputs, struct et_tensor *target);
+                      struct et_tensor *outputs, const struct et_samples *samples);
 
 /* The same from zero: as et_metric_reset before it, within the evaluation. */
 void et_metric_begin(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
-                     struct et_tensor *target);
+                     const struct et_samples *samples);
 
 /* For who reads totals together with other numbers: what the pending evaluation makes
  * of them, f32 [n_sums] each, and the value of such numbers. */

@@ -40,16 +40,16 @@ enum et_loss {
     ET_LOSS_DICE = 2,               /* 1 - Dice of softmax, mean over classes */
     ET_LOSS_MSE = 3,                /* target of the outputs' shape */
 };
-#define ET_IGNORE_INDEX (-100)
 
 /* A loss as a component of recipes: `loss:`, in the place of the model's option. */
 struct et_loss_class {
     struct et_component info;
     /* Appends the loss of each sample: f32 [N,...], whose mean is minimised. OUTPUTS
-     * and TARGET as et_model_loss has them. The core's losses, which et_model_loss
-     * knows, have NULL. */
+     * and the samples' target as et_model_loss has them; other fields by
+     * et_samples_find. The core's losses, which et_model_loss knows, have NULL. */
     struct et_tensor *(*each)(struct et_graph *g, const void *options,
-                              struct et_tensor *outputs, struct et_tensor *target);
+                              struct et_tensor *outputs,
+                              const struct et_samples *samples);
 };
 
 /* The core's, in the order of enum et_loss, ending with NULL. */
@@ -63,6 +63,9 @@ struct et_model_facts {
     int64_t vocab_size, seq_len;        /* of token sequences */
     const struct et_registry *registry; /* whose layers a model of layers may have;
                                            NULL: the core's */
+    const struct et_field *field; /* what arrives beside it, and what each is: of one
+                                     sample of a batch, [n_fields]; NULL: not known */
+    int n_fields;
 };
 
 /* First values, and what of them and of the model may be left out. */
@@ -152,6 +155,7 @@ struct et_model_class {
     et_status (*build)(struct et_ctx *cx, struct et_model *m, const void *options,
                        const struct et_model_facts *facts);
     bool wants_masked; /* its targets are tokens that were masked, not the next ones */
+    bool reads_tokens; /* as all of task LANGUAGE do */
 };
 
 struct et_model {
@@ -195,11 +199,13 @@ struct et_tensor *et_model_forward(struct et_model *m, struct et_forward *f,
  * of the model's option. */
 void et_model_set_loss(struct et_model *m, const struct et_loss_class *loss,
                        const void *options);
-/* The loss of OUTPUTS against TARGET: classes I32 [N] or dense f32 [N,classes], or what
- * M->loss says; language: I32 [B,T], target[b,t] the token that follows position t.
- * ET_REDUCE_NONE gives one value per sample, [N]. */
+/* The loss of OUTPUTS against the target of SAMPLES, of which a loss of one's own may
+ * read more: classes I32 [N] or dense f32 [N,classes], or what M->loss says; language:
+ * I32 [B,T], target[b,t] the token that follows position t. ET_REDUCE_NONE gives one
+ * value per sample, [N]. */
 struct et_tensor *et_model_loss(struct et_model *m, struct et_graph *g,
-                                struct et_tensor *outputs, struct et_tensor *target,
+                                struct et_tensor *outputs,
+                                const struct et_samples *samples,
                                 enum et_reduction reduction);
 
 /* What parameter I of LEAVES, all of M's, is to its layer. The layer that gives the

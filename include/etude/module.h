@@ -15,6 +15,7 @@
 
 #include <stdint.h>
 
+#include "etude/field.h"
 #include "etude/graph.h"
 #include "etude/option.h"
 #include "etude/tensor.h"
@@ -92,7 +93,9 @@ typedef void et_look_fn(void *data, struct et_graph *g, struct et_module *m,
 /* One forward pass. The caller fills it; modules read it and count the ordinal. */
 struct et_forward {
     struct et_graph *g;
-    bool training;         /* batch statistics and dropout */
+    const struct et_samples *samples; /* what X is of: et_forward_input. NULL: X alone
+                                         is known */
+    bool training;                    /* batch statistics and dropout */
     bool keep_stats;       /* training, but running statistics stay as they are: SAM's
                               second pass, so that they move once a step */
     struct et_tensor *rng; /* I64 [2]: key, index of the first sample; for dropout */
@@ -103,6 +106,10 @@ struct et_forward {
     et_look_fn *look; /* called by et_forward; NULL: nobody looks */
     void *look_data;  /* borrowed */
 };
+
+/* The field NAME of the samples under way, such as "attention_mask" or "token_type",
+ * for a module that reads more than X; NULL: the data have no such field. */
+struct et_tensor *et_forward_input(const struct et_forward *f, const char *name);
 
 /* M's value at X. A NULL module is the identity: an absent child needs no case. */
 struct et_tensor *et_forward(struct et_forward *f, struct et_module *m,

@@ -25,13 +25,6 @@ struct et_callback;
 struct et_log;
 struct et_state;
 
-/* Samples on their way through the model: a rank's batch, or one microbatch of it. */
-struct et_samples {
-    struct et_tensor *x, *target; /* leaves, or values of the step's graph */
-    int64_t n;                    /* rows */
-    int64_t first_row;            /* microbatch: its first row in the rank's batch */
-};
-
 /* One forward and backward pass over the rank's batch, AFTER_TRAIN_BATCH included; then
  * et_state_get_grad is the gradient, et_state_get_loss_value will be the loss. PASS
  * counts calls within a step, from 0; running statistics move in pass 0 only. */
@@ -164,7 +157,8 @@ void et_state_stop(struct et_state *s, const char *why);
 ET_NODISCARD et_status et_state_elapsed(const struct et_state *s, double *out);
 /* The last value of a train or eval metric by full name; false when there is none. */
 bool et_state_metric(const struct et_state *s, const char *name, double *out);
-/* The model's loss of OUTPUTS on TARGET as nodes; per sample with ET_REDUCE_NONE. */
+/* The model's loss of OUTPUTS on TARGET, in the place of the batch's own, as nodes; per
+ * sample with ET_REDUCE_NONE. */
 struct et_tensor *et_state_loss(struct et_state *s, struct et_tensor *outputs,
                                 struct et_tensor *target, enum et_reduction reduction);
 /* The sum of squares of the gradient, f32 [1], as one pass however many ask: for norms,

@@ -29,16 +29,69 @@ list_all(struct cli *c)
 
 /* ---- inspect ---- */
 
+/* "1 x 28 x 28"; "?" where it differs by sample. */
+static const char *
+shape_text(const struct et_field *f, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int k = 0; k < f->ndim && used < size; k++) {
+        const char *between = k ? " x " : "";
+        used += (size_t)(f->shape[k] < 0
+                             ? snprintf(text + used, size - used, "%s?", between)
+                             : snprintf(text + used, size - used, "%s%lld", between,
+                                        (long long)f->shape[k]));
+    }
+    return text;
+}
+
+static bool
+is_images(const struct et_data_facts *f)
+{
+    return f->n_fields == 2 && f->field[ET_FIELD_X].kind == ET_FIELD_IMAGE &&
+           f->field[ET_FIELD_TARGET].ndim == 0;
+}
+
+/* Images with a label each. */
 static void
 print_images(const struct et_data_summary *s)
 {
-    char n[32];
-    et_print(stdout, "images     %s of %d x %d, %d channel%s, %d classes\n",
-             cli_count(s->facts.n_samples, n, sizeof n), s->facts.H, s->facts.W,
-             s->facts.C, s->facts.C == 1 ? "" : "s", s->facts.num_classes);
-    for (int k = 0; k < s->facts.C; k++)
-        printf("channel %d  mean %.4f, std %.4f of pixels in [0, 1]\n", k, s->mean[k],
-               s->std[k]);
+    const int64_t *shape = s->facts.field[ET_FIELD_X].shape;
+    char n[32], sides[48] = "different sizes";
+    if (shape[1] > 0 && shape[2] > 0)
+        snprintf(sides, sizeof sides, "%lld x %lld", (long long)shape[1],
+                 (long long)shape[2]);
+    et_print(stdout, "images     %s of %s, %lld channel%s, %lld classes\n",
+             cli_count(s->facts.n_samples, n, sizeof n), sides, (long long)shape[0],
+             shape[0] == 1 ? "" : "s", (long long)et_facts_classes(&s->facts));
+}
+
+static void
+print_samples(const struct et_data_summary *s)
+{
+    static const char *const kinds[] = {"image", "mask", "tokens", "values"};
+    const struct et_data_facts *f = &s->facts;
+    char n[32], shape[128];
+    et_print(stdout, "samples    %s\n", cli_count(f->n_samples, n, sizeof n));
+    for (int i = 0; i < f->n_fields; i++) {
+        const struct et_field *field = &f->field[i];
+        et_print(stdout, "field %-4d %s: %s, %s", i, field->name, kinds[field->kind],
+                 et_dtype_name(field->dtype));
+        if (field->ndim > 0)
+            et_print(stdout, " of %s", shape_text(field, shape, sizeof shape));
+        if (field->below > 0)
+            et_print(stdout, ", below %lld", (long long)field->below);
+        printf("\n");
+    }
+}
+
+static void
+print_channels(const struct et_data_summary *s)
+{
+    const struct et_field *x = &s->facts.field[ET_FIELD_X];
+    for (int64_t k = 0; x->kind == ET_FIELD_IMAGE && k < x->shape[0]; k++)
+        printf("channel %lld  mean %.4f, std %.4f of pixels in [0, 1]\n", (long long)k,
+               s->mean[k], s->std[k]);
 }
 
 static void
@@ -49,7 +102,7 @@ print_tokens(const struct et_data_summary *s)
     for (int64_t i = 0; i < s->n_counts; i++)
         used += s->counts[i] > 0;
     et_print(stdout, "tokens     %s, vocabulary %lld, %lld of it seen\n",
-             cli_count(s->facts.n_tokens, n, sizeof n), (long long)s->facts.vocab_size,
+             cli_count(s->facts.n_tokens, n, sizeof n), (long long)s->n_counts,
              (long long)used);
 }
 
@@ -68,28 +121,60 @@ print_counts(const struct et_data_summary *s)
 }
 
 static json_t *
+field_json(const struct et_field *f)
+{
+    static const char *const kinds[] = {"image", "mask", "tokens", "values"};
+    json_t *shape = json_array();
+    for (int k = 0; k < f->ndim; k++)
+        json_array_append_new(shape, json_integer((json_int_t)f->shape[k]));
+    return json_pack("{s:s, s:s, s:s, s:o, s:I}", "name", f->name, "kind",
+                     kinds[f->kind], "dtype", et_dtype_name(f->dtype), "shape", shape,
+                     "below", (json_int_t)f->below);
+}
+
+static json_t *
+fields_json(const struct et_data_facts *f)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < f->n_fields; i++)
+        json_array_append_new(list, field_json(&f->field[i]));
+    return list;
+}
+
+static json_t *
 to_json(const struct et_data_summary *s)
 {
     const struct et_data_facts *f = &s->facts;
-    json_t *mean = json_array(), *std = json_array(), *counts = json_array();
-    for (int k = 0; k < f->C; k++) {
+    const struct et_field *x = &f->field[ET_FIELD_X];
+    json_t *counts = json_array(), *mean = json_array(), *std = json_array(), *all;
+    for (int64_t i = 0; i < s->n_counts; i++)
+        json_array_append_new(counts, json_integer(s->counts[i]));
+    for (int64_t k = 0; x->kind == ET_FIELD_IMAGE && k < x->shape[0]; k++) {
         json_array_append_new(mean, json_real(s->mean[k]));
         json_array_append_new(std, json_real(s->std[k]));
     }
-    for (int64_t i = 0; i < s->n_counts; i++)
-        json_array_append_new(counts, json_integer(s->counts[i]));
-    if (f->kind == ET_DATA_TOKENS) {
+    if (f->n_tokens > 0)
+        all = json_pack("{s:s, s:I, s:I}", "kind", "tokens", "n_tokens",
+                        (json_int_t)f->n_tokens, "vocab_size", (json_int_t)x->below);
+    else if (is_images(f))
+        all = json_pack("{s:s, s:I, s:[I,I,I], s:I}", "kind", "images", "n_samples",
+                        (json_int_t)f->n_samples, "shape", (json_int_t)x->shape[0],
+                        (json_int_t)x->shape[1], (json_int_t)x->shape[2], "num_classes",
+                        (json_int_t)et_facts_classes(f));
+    else
+        all = json_pack("{s:s, s:I}", "kind", "samples", "n_samples",
+                        (json_int_t)f->n_samples);
+    json_object_set_new(all, "fields", fields_json(f));
+    json_object_set_new(all, "read", json_integer((json_int_t)s->n_read));
+    json_object_set_new(all, "counts", counts);
+    if (x->kind == ET_FIELD_IMAGE) {
+        json_object_set_new(all, "mean", mean);
+        json_object_set_new(all, "std", std);
+    } else {
         json_decref(mean);
         json_decref(std);
-        return json_pack("{s:s, s:I, s:I, s:I, s:o}", "kind", "tokens", "n_tokens",
-                         (json_int_t)f->n_tokens, "vocab_size",
-                         (json_int_t)f->vocab_size, "read", (json_int_t)s->n_read,
-                         "counts", counts);
     }
-    return json_pack("{s:s, s:I, s:[i,i,i], s:i, s:I, s:o, s:o, s:o}", "kind", "images",
-                     "n_samples", (json_int_t)f->n_samples, "shape", f->C, f->H, f->W,
-                     "num_classes", f->num_classes, "read", (json_int_t)s->n_read,
-                     "mean", mean, "std", std, "counts", counts);
+    return all;
 }
 
 static int
@@ -104,10 +189,13 @@ summarise(struct cli *c, const struct et_dataset *data)
     if (c->opt.json) {
         code = cli_print_json(to_json(&s));
     } else {
-        if (s.facts.kind == ET_DATA_TOKENS)
+        if (s.facts.n_tokens > 0)
             print_tokens(&s);
-        else
+        else if (is_images(&s.facts))
             print_images(&s);
+        else
+            print_samples(&s);
+        print_channels(&s);
         print_counts(&s);
     }
     et_data_summary_release(c->cx, &s);

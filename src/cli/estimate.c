@@ -42,12 +42,13 @@ data_json(const struct eti_data *d)
 {
     const struct et_data_facts *f = &d->set->facts;
     const char *name = d->set->type->info.name;
-    if (f->kind == ET_DATA_TOKENS)
+    if (f->n_tokens > 0)
         return json_pack("{s:s, s:I, s:I}", "name", name, "tokens",
                          (json_int_t)f->n_tokens, "vocab_size",
-                         (json_int_t)f->vocab_size);
-    return json_pack("{s:s, s:I, s:i}", "name", name, "samples",
-                     (json_int_t)f->n_samples, "classes", f->num_classes);
+                         (json_int_t)f->field[ET_FIELD_X].below);
+    return json_pack("{s:s, s:I, s:I}", "name", name, "samples",
+                     (json_int_t)f->n_samples, "classes",
+                     (json_int_t)et_facts_classes(f));
 }
 
 static json_t *

@@ -97,25 +97,16 @@ static et_status
 shades_open(struct et_ctx *cx, struct et_dataset *self)
 {
     (void)cx;
-    self->facts = (struct et_data_facts){
-        .kind = ET_DATA_IMAGES,
-        .n_samples = SAMPLES,
-        .bytes = SAMPLES * SIDE * SIDE,
-        .C = 1,
-        .H = SIDE,
-        .W = SIDE,
-        .stride_c = 1,
-        .stride_y = SIDE,
-        .stride_x = 1,
-        .num_classes = CLASSES,
-    };
+    et_facts_images(&self->facts, SAMPLES, 1, SIDE, SIDE, CLASSES);
     return ET_OK;
 }
 
 static et_status
-shades_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
-             const uint8_t **pixels, int32_t *label, struct et_error *why)
+shades_sample(const struct et_dataset *self, int64_t at, struct et_sample *out,
+              struct et_error *why)
 {
+    const int label = (int)(at % CLASSES);
+    uint8_t *pixels = et_sample_room(out, ET_FIELD_X, SIDE * SIDE);
     (void)self;
     (void)why;
 #ifdef CRASH_IN_WORKER
@@ -123,9 +114,11 @@ shades_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
     if (++calls > 64 && at == SAMPLES - 1)
         *(volatile int *)8 = 0;
 #endif
-    *label = (int32_t)(at % CLASSES);
-    memset(scratch, 60 * *label + 20, SIDE * SIDE);
-    *pixels = scratch;
+    if (!pixels)
+        return ET_ENOMEM;
+    memset(pixels, 60 * label + 20, SIDE * SIDE);
+    out->v[ET_FIELD_X].pixels = et_pixels_hwc(pixels, 1, SIDE, SIDE);
+    et_sample_number(out, ET_FIELD_TARGET, label);
     return ET_OK;
 }
 
@@ -145,7 +138,7 @@ static const struct et_dataset_class shades = {
             .options_size = sizeof(struct shades_options),
         },
     .open = shades_open,
-    .image = shades_image,
+    .sample = shades_sample,
 };
 
 /* ---- a transform that mirrors every image ---- */
@@ -324,10 +317,10 @@ struct height_options {
 
 static struct et_tensor *
 height_update(struct et_graph *g, const struct et_metric_options *options,
-              struct et_tensor *outputs, struct et_tensor *target)
+              struct et_tensor *outputs, const struct et_samples *samples)
 {
     const struct height_options *o = (const void *)options;
-    (void)target;
+    (void)samples;
     if (!outputs)
         return NULL;
     const int64_t one = 1;
@@ -380,11 +373,11 @@ struct scaled_options {
 
 static struct et_tensor *
 scaled_each(struct et_graph *g, const void *options, struct et_tensor *outputs,
-            struct et_tensor *target)
+            const struct et_samples *samples)
 {
     const struct scaled_options *o = options;
-    struct et_tensor *each =
-        et_cross_entropy(g, outputs, target, NULL, ET_IGNORE_INDEX, ET_REDUCE_NONE);
+    struct et_tensor *each = et_cross_entropy(g, outputs, samples->target, NULL,
+                                              ET_IGNORE_INDEX, ET_REDUCE_NONE);
 #ifdef LOSS_OF_ALL
     each = et_mean(g, each, 0, false);
 #endif

@@ -13,6 +13,7 @@
 #include <zlib.h>
 
 #include "core/base/seams.h"
+#include "core/data/fields.h"
 #include "t/tap.h"
 
 struct et_ctx *
@@ -79,23 +80,13 @@ open_images(struct et_ctx *cx, struct et_dataset *self)
 {
     const struct counted_options *o = self->options;
     (void)cx;
-    self->facts = (struct et_data_facts){
-        .kind = ET_DATA_IMAGES,
-        .n_samples = o->n,
-        .C = o->C,
-        .H = 6,
-        .W = 8,
-        .stride_c = 1,
-        .stride_x = o->C,
-        .stride_y = 8 * o->C,
-        .num_classes = (int)o->n,
-    };
+    et_facts_images(&self->facts, o->n, o->C, 6, 8, o->n);
     return ET_OK;
 }
 
 static et_status
-read_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
-           const uint8_t **pixels, int32_t *label, struct et_error *why)
+read_sample(const struct et_dataset *self, int64_t at, struct et_sample *out,
+            struct et_error *why)
 {
     const struct counted_options *o = self->options;
     if (o->bad_every && at % o->bad_every == o->bad_every - 1) {
@@ -103,11 +94,14 @@ read_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
                  (int)at);
         return ET_EFORMAT;
     }
-    *pixels = scratch;
+    uint8_t *pixels = et_sample_room(out, ET_FIELD_X, (size_t)(6 * 8 * o->C));
+    if (!pixels)
+        return ET_ENOMEM;
+    out->v[ET_FIELD_X].pixels = et_pixels_hwc(pixels, o->C, 6, 8);
     for (int i = 0; i < 6 * 8; i++)
         for (int c = 0; c < o->C; c++)
-            *scratch++ = (uint8_t)(7 * at + i + 50 * c);
-    *label = (int32_t)at;
+            *pixels++ = (uint8_t)(7 * at + i + 50 * c);
+    et_sample_number(out, ET_FIELD_TARGET, (double)at);
     return ET_OK;
 }
 
@@ -121,7 +115,7 @@ const struct et_dataset_class counted_images = {
              .options = transforms_table,
              .options_size = sizeof(struct counted_options)},
     .open = open_images,
-    .image = read_image,
+    .sample = read_sample,
 };
 
 struct counted_loader
@@ -167,11 +161,7 @@ open_tokens(struct et_ctx *cx, struct et_dataset *self)
 {
     const struct counted_options *o = self->options;
     (void)cx;
-    self->facts = (struct et_data_facts){
-        .kind = ET_DATA_TOKENS,
-        .n_tokens = o->n,
-        .vocab_size = o->n,
-    };
+    et_facts_stream(&self->facts, o->n, o->n);
     return ET_OK;
 }
 
@@ -194,6 +184,21 @@ const struct et_dataset_class counted_tokens = {
     .open = open_tokens,
     .tokens = read_tokens,
 };
+
+struct et_pixels
+raw_image(const struct et_dataset *data, int64_t at, int32_t *label)
+{
+    static struct eti_room room;
+    static struct et_sample s;
+    struct et_error why = {0};
+    bool broken;
+    eti_room_free(&room);
+    if (eti_sample_read(data, at, &room, &s, &why, &broken) != ET_OK)
+        bail("%s", why.message);
+    if (label)
+        *label = *(const int32_t *)s.v[ET_FIELD_TARGET].data;
+    return s.v[ET_FIELD_X].pixels;
+}
 
 static char folder[256];
 

@@ -53,6 +53,10 @@ void counted_end(struct counted_loader *l);
 /* Counted tokens: token i is i. */
 extern const struct et_dataset_class counted_tokens;
 
+/* Image AT of DATA and its label, which may be NULL; an error ends the test. The pixels
+ * stay until the next call. */
+struct et_pixels raw_image(const struct et_dataset *data, int64_t at, int32_t *label);
+
 /* A folder that is removed, with its files, when the test ends. */
 const char *scratch_folder(void);
 /* Writes NAME in it; gzipped where ZIPPED. Returns its path, borrowed until the

@@ -74,7 +74,7 @@ defaults(void)
         sound += common->workers == ET_INT_UNSET &&
                  common->batch_size == ET_INT_UNSET &&
                  common->subset_num_batches == -1 && !common->drop_last;
-        sound += et_dataset_find(c->info.name) == c && (!c->image) != (!c->tokens);
+        sound += et_dataset_find(c->info.name) == c && (!c->sample) != (!c->tokens);
         et_options_release(c->info.options, options);
         free(options);
     }
@@ -99,16 +99,13 @@ cifar(void)
     }
     struct opened o;
     need(cx, try_open(&o, "cifar10", SETTINGS("path", dir)));
-    ok(o.data->facts.n_samples == 10 && o.data->facts.C == 3 && o.data->facts.H == 32 &&
-           o.data->facts.num_classes == 10,
+    ok(o.data->facts.n_samples == 10 && o.data->facts.field[0].shape[0] == 3 &&
+           o.data->facts.field[0].shape[1] == 32 && o.data->facts.field[1].below == 10,
        "CIFAR-10's five files are one set of 3x32x32");
-    const uint8_t *p;
     int32_t label;
-    struct et_error why;
-    need(cx, o.data->type->image(o.data, 6, NULL, &p, &label, &why));
-    ok(label == 4 && p[0] == 1 &&
-           p[2 * o.data->facts.stride_c + 3 * o.data->facts.stride_y + 5] ==
-               (1 + 2048 + 96 + 5) % 251,
+    struct et_pixels p = raw_image(o.data, 6, &label);
+    ok(label == 4 && p.data[0] == 1 &&
+           p.data[2 * p.stride_c + 3 * p.stride_y + 5] == (1 + 2048 + 96 + 5) % 251,
        "pixels are planar, after the label");
     finish(&o);
     refused(ET_ENOENT, "test_batch.bin", "cifar10",
@@ -130,13 +127,13 @@ cifar(void)
     bytes[3075] = 50;
     write_file("train.bin", bytes, 2 * 3074, false);
     need(cx, try_open(&o, "cifar100", SETTINGS("path", dir)));
-    need(cx, o.data->type->image(o.data, 0, NULL, &p, &label, &why));
-    ok(o.data->facts.num_classes == 100 && label == 99,
+    (void)raw_image(o.data, 0, &label);
+    ok(o.data->facts.field[1].below == 100 && label == 99,
        "CIFAR-100 has 100 fine classes");
     finish(&o);
     need(cx, try_open(&o, "cifar100", SETTINGS("path", dir, "labels", "coarse")));
-    need(cx, o.data->type->image(o.data, 0, NULL, &p, &label, &why));
-    ok(o.data->facts.num_classes == 20 && label == 19, "or 20 coarse ones");
+    (void)raw_image(o.data, 0, &label);
+    ok(o.data->facts.field[1].below == 20 && label == 19, "or 20 coarse ones");
     finish(&o);
 }
 
@@ -157,7 +154,7 @@ token_files(void)
     struct et_error why = {0};
     need(cx, try_open(&o, "tokens", SETTINGS("path", path, "seq_len", "8")));
     need(cx, o.data->type->tokens(o.data, 0, 18000, out, &why));
-    ok(o.data->facts.n_tokens == 18000 && o.data->facts.vocab_size == 50257 &&
+    ok(o.data->facts.n_tokens == 18000 && o.data->facts.field[0].below == 50257 &&
            out[0] == 0 && out[300] == 300 && out[17999] == 17999,
        "of a file train has the first nine tenths, 16-bit little-endian");
     finish(&o);
@@ -216,7 +213,7 @@ token_files(void)
              write_file("text", "In the beginning God created", 28, false));
     need(cx, try_open(&o, "text_bytes", SETTINGS("path", path, "seq_len", "4")));
     need(cx, o.data->type->tokens(o.data, 0, 2, out, &why));
-    ok(o.data->facts.n_tokens == 26 && o.data->facts.vocab_size == 256 &&
+    ok(o.data->facts.n_tokens == 26 && o.data->facts.field[0].below == 256 &&
            o.data->facts.n_samples == 6 && out[0] == 'I' && out[1] == 'n',
        "a text's bytes are its tokens");
     finish(&o);
@@ -303,17 +300,15 @@ static void
 synthetic(void)
 {
     struct opened o, again;
-    struct et_error why;
     struct et_data_summary s;
     const char *const *settings =
         SETTINGS("num_samples", "500", "num_unique", "200", "resolution", "16");
     need(cx, try_open(&o, "synthetic_images", settings));
     need(cx, try_open(&again, "synthetic_images", settings));
-    const uint8_t *p, *q, *r;
     int32_t a, b, c;
-    need(cx, o.data->type->image(o.data, 7, NULL, &p, &a, &why));
-    need(cx, o.data->type->image(o.data, 207, NULL, &r, &c, &why));
-    need(cx, again.data->type->image(again.data, 7, NULL, &q, &b, &why));
+    const uint8_t *p = raw_image(o.data, 7, &a).data;
+    const uint8_t *r = raw_image(o.data, 207, &c).data;
+    const uint8_t *q = raw_image(again.data, 7, &b).data;
     ok(a == b && memcmp(p, q, 768) == 0,
        "a synthetic image is a function of its number");
     ok(p == r && a == c, "and repeats after num_unique");
@@ -346,7 +341,7 @@ synthetic(void)
                                    separable[row].classes)));
         double mean[17] = {0}, count[17] = {0};
         for (int i = 0; i < 100; i++) {
-            need(cx, o.data->type->image(o.data, i, NULL, &p, &a, &why));
+            p = raw_image(o.data, i, &a).data;
             double total = 0;
             for (int k = 0; k < 1024; k++)
                 total += p[k];
@@ -366,6 +361,7 @@ synthetic(void)
     need(cx, try_open(&o, "synthetic_tokens",
                       SETTINGS("vocab_size", "7", "seq_len", "16")));
     int32_t x[100], y[100];
+    struct et_error why;
     need(cx, o.data->type->tokens(o.data, 0, 100, x, &why));
     int same = 0;
     for (int from = 0; from < 50; from++) {

@@ -156,17 +156,13 @@ try_open(struct options *o, struct et_dataset **data)
 static bool
 has_counted_bytes(struct et_dataset *data, int i)
 {
-    const struct et_data_facts *f = &data->facts;
-    const uint8_t *pixels;
-    int32_t label;
-    struct et_error why;
-    int n = i * f->H * f->W * f->C, wrong = 0;
-    need(cx, data->type->image(data, i, NULL, &pixels, &label, &why));
-    for (int y = 0; y < f->H; y++)
-        for (int x = 0; x < f->W; x++)
-            for (int c = 0; c < f->C; c++)
+    const struct et_pixels p = raw_image(data, i, NULL);
+    int64_t n = i * p.H * p.W * p.C, wrong = 0;
+    for (int y = 0; y < p.H; y++)
+        for (int x = 0; x < p.W; x++)
+            for (int c = 0; c < p.C; c++)
                 wrong +=
-                    pixels[y * f->stride_y + x * f->stride_x + c * f->stride_c] != n++;
+                    p.data[y * p.stride_y + x * p.stride_x + c * p.stride_c] != n++;
     return wrong == 0;
 }
 
@@ -193,13 +189,11 @@ pairs(void)
     write_file("x", x, nx, false);
     write_file("y.gz", y, ny, true);
     need(cx, try_open(&o, &data));
-    const uint8_t *pixels;
     int32_t label;
-    struct et_error why;
-    need(cx, data->type->image(data, 4, NULL, &pixels, &label, &why));
-    ok(data->facts.n_samples == 5 && data->facts.H == 2 && data->facts.W == 3 &&
-           data->facts.C == 1 && data->facts.num_classes == 5 && pixels[5] == 29 &&
-           label == 4,
+    const uint8_t *pixels = raw_image(data, 4, &label).data;
+    ok(data->facts.n_samples == 5 && data->facts.field[0].shape[1] == 2 &&
+           data->facts.field[0].shape[2] == 3 && data->facts.field[0].shape[0] == 1 &&
+           data->facts.field[1].below == 5 && pixels[5] == 29 && label == 4,
        "a plain and a gzipped file make a data set");
     ok(has_counted_bytes(data, 4), "two rows of three pixels lie as in the file");
     et_dataset_close(&data);
@@ -259,8 +253,8 @@ pairs(void)
     write_file("y.gz", y, ny, true);
     o.images = (char *)"x";
     need(cx, try_open(&o, &data));
-    ok(data->facts.H == 4 && data->facts.W == 2 && data->facts.C == 3 &&
-           has_counted_bytes(data, 1),
+    ok(data->facts.field[0].shape[1] == 4 && data->facts.field[0].shape[2] == 2 &&
+           data->facts.field[0].shape[0] == 3 && has_counted_bytes(data, 1),
        "a fourth axis is channels, here of four rows of two pixels");
     et_dataset_close(&data);
     et_status status = ET_ENOMEM;
@@ -325,10 +319,8 @@ cached(void)
     struct et_dataset *data;
     for (int turn = 0; turn < 3; turn++) {
         need(cx, try_open(&o, &data));
-        const uint8_t *pixels;
         int32_t label;
-        struct et_error why;
-        need(cx, data->type->image(data, N - 1, NULL, &pixels, &label, &why));
+        const uint8_t *pixels = raw_image(data, N - 1, &label).data;
         ok(memcmp(pixels, big + 16 + (N - 1) * 784, 784) == 0 && label == (N - 1) % 256,
            "%s",
            turn == 0   ? "a large gzip file is inflated into the cache"
@@ -396,8 +388,8 @@ fashion(void)
                             "[normalize: {mean: [0.286], std: [0.353]}]"));
     struct et_dataset *data;
     need(cx, et_dataset_open(cx, c, &o, &data));
-    ok(data->facts.n_samples == 60000 && data->facts.H == 28 && data->facts.W == 28 &&
-           data->facts.num_classes == 10,
+    ok(data->facts.n_samples == 60000 && data->facts.field[0].shape[1] == 28 &&
+           data->facts.field[0].shape[2] == 28 && data->facts.field[1].below == 10,
        "Fashion-MNIST has 60,000 images of 28x28 in ten classes to train");
     struct et_loader_config config = {.seed = 17};
     struct et_loader *loader;
@@ -409,9 +401,9 @@ fashion(void)
         need(cx, et_loader_next(cx, loader, &b));
         if (!b)
             break;
-        const float *x = b->x;
+        const float *x = b->field[0].host.any;
         for (int64_t i = 0; i < b->n_samples; i++)
-            classes[b->target[i]]++;
+            classes[b->field[1].host.i32[i]]++;
         for (int64_t i = 0; i < b->n_samples * 784; i++) {
             sum += x[i];
             squares += (double)x[i] * x[i];

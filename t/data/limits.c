@@ -31,15 +31,16 @@ static struct held {
 } held = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static et_status
-held_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
-           const uint8_t **pixels, int32_t *label, struct et_error *why)
+held_image(const struct et_dataset *self, int64_t at, struct et_sample *out,
+           struct et_error *why)
 {
-    (void)self, (void)scratch, (void)why;
+    const int64_t *n = self->facts.field[0].shape;
+    (void)why;
     pthread_mutex_lock(&held.lock);
     held.looks++;
     pthread_mutex_unlock(&held.lock);
-    *pixels = held.pixels[at];
-    *label = held.label[at];
+    out->v[0].pixels = et_pixels_chw(held.pixels[at], (int)n[0], n[1], n[2]);
+    out->v[1].data = &held.label[at];
     return ET_OK;
 }
 
@@ -55,7 +56,7 @@ held_tokens(const struct et_dataset *self, int64_t at, int64_t n, int32_t *out,
 }
 
 static const struct et_dataset_class images_class = {.info = {.name = "held"},
-                                                     .image = held_image};
+                                                     .sample = held_image};
 static const struct et_dataset_class tokens_class = {.info = {.name = "held"},
                                                      .tokens = held_tokens};
 
@@ -73,33 +74,20 @@ fill_held(void)
 static struct et_dataset
 images_of(int64_t n, struct et_data_options *common)
 {
-    return (struct et_dataset){
-        .type = &images_class,
-        .cx = cx,
-        .common = common,
-        .options = common,
-        .facts = {.kind = ET_DATA_IMAGES,
-                  .n_samples = n,
-                  .C = 2,
-                  .H = 3,
-                  .W = 4,
-                  .stride_c = 12,
-                  .stride_y = 4,
-                  .stride_x = 1,
-                  .num_classes = 10},
-    };
+    struct et_dataset set = {
+        .type = &images_class, .cx = cx, .common = common, .options = common};
+    et_facts_images(&set.facts, n, 2, 3, 4, 10);
+    return set;
 }
 
 static struct et_dataset
 tokens_of(int64_t n, struct et_data_options *common)
 {
-    return (struct et_dataset){
-        .type = &tokens_class,
-        .cx = cx,
-        .common = common,
-        .options = common,
-        .facts = {.kind = ET_DATA_TOKENS, .n_tokens = n, .vocab_size = MOST},
-    };
+    struct et_dataset set = {
+        .type = &tokens_class, .cx = cx, .common = common, .options = common};
+    et_facts_stream(&set.facts, n, MOST);
+    set.facts.field[0].shape[0] = set.facts.field[1].shape[0] = common->seq_len;
+    return set;
 }
 
 /* ---- fingerprints ---- */
@@ -152,15 +140,15 @@ test_fingerprints(void)
     is_int(same, 0, "of %d tokens each counts", MOST);
     struct et_data_facts *f = &many.facts;
     int64_t *const counts[] = {&f->n_samples, &words.facts.n_tokens};
-    int *const sides[] = {&f->C, &f->H, &f->W};
+    int64_t *const sides = f->field[0].shape;
     h = fingerprint(&many);
     --*counts[0];
     ok(fingerprint(&many) != h, "how many images there are does");
     ++*counts[0];
     for (int i = 0; i < 3; i++) {
-        --*sides[i];
+        --sides[i];
         ok(fingerprint(&many) != h, "and what they measure: %d", i);
-        ++*sides[i];
+        ++sides[i];
     }
     h = fingerprint(&words);
     --*counts[1];
@@ -313,10 +301,10 @@ test_windows(void)
             if (et_loader_next(cx, l, &b) != ET_OK)
                 bail("%s", et_error_get(cx)->message);
             for (int64_t i = 0; b && i < b->n_samples * 4; i++) {
-                const int32_t *x = b->x;
-                wrong += b->target[i] != x[i] + 1;
+                const int32_t *x = b->field[0].host.any;
+                wrong += b->field[1].host.i32[i] != x[i] + 1;
                 first = x[i] < first ? x[i] : first;
-                last = b->target[i] > last ? b->target[i] : last;
+                last = b->field[1].host.i32[i] > last ? b->field[1].host.i32[i] : last;
             }
             et_loader_release(l, b);
         }
@@ -449,7 +437,8 @@ test_next_readable(void)
     need(cx, et_dataset_open(cx, &counted_images, &o, &data));
     struct et_loader *l = loader_of(data, &(struct et_loader_config){.train = true});
     need(cx, et_loader_next(cx, l, &b));
-    ok(b->n_samples == 10 && b->target[8] == 8 && b->target[9] == 0,
+    ok(b->n_samples == 10 && b->field[1].host.i32[8] == 8 &&
+           b->field[1].host.i32[9] == 0,
        "in place of the last one the first is shown");
     et_loader_release(l, b);
     et_loader_free(&l);
@@ -481,8 +470,8 @@ first_image(const char *transforms, int off, int64_t resolution, float *out)
     need(cx, et_dataset_open(cx, &counted_images, &o, &data));
     if (et_loader_new(cx, data, &(struct et_loader_config){.seed = 1}, &l) == ET_OK) {
         need(cx, et_loader_next(cx, l, &b));
-        n = (int)et_desc_count(&b->x_desc);
-        memcpy(out, b->x, et_desc_bytes(&b->x_desc));
+        n = (int)et_desc_count(&b->field[0].desc);
+        memcpy(out, b->field[0].host.any, et_desc_bytes(&b->field[0].desc));
         et_loader_release(l, b);
     }
     et_loader_free(&l);
@@ -539,7 +528,7 @@ draw(int64_t size, int ranks, float (*out)[48])
             need(cx, et_loader_next(cx, l, &b));
             epochs += b == NULL;
             for (int64_t i = 0; b && i < b->n_samples && b->first + i < 80; i++)
-                memcpy(out[b->first + i], (const float *)b->x + i * 48, 192);
+                memcpy(out[b->first + i], b->field[0].host.f32 + i * 48, 192);
             et_loader_release(l, b);
         }
         et_loader_free(&l);
@@ -575,19 +564,16 @@ synthetic(const char *const *settings, int64_t at, struct et_data_facts *facts)
     const struct et_dataset_class *type = et_dataset_find("synthetic_images");
     void *options = calloc(1, type->info.options_size);
     struct et_dataset *data;
-    struct et_error why;
-    const uint8_t *p;
     uint64_t h = 14695981039346656037u;
-    int32_t label;
     need(cx, et_options_init(cx, type->info.options, options));
     for (; *settings; settings += 2)
         need(cx,
              et_options_set(cx, type->info.options, options, settings[0], settings[1]));
     need(cx, et_dataset_open(cx, type, options, &data));
-    need(cx, type->image(data, at, NULL, &p, &label, &why));
+    const struct et_pixels p = raw_image(data, at, NULL);
     *facts = data->facts;
-    for (int i = 0; i < facts->C * facts->H * facts->W; i++)
-        h = (h ^ p[i]) * 1099511628211u;
+    for (int i = 0; i < p.C * p.H * p.W; i++)
+        h = (h ^ p.data[i]) * 1099511628211u;
     et_dataset_close(&data);
     et_options_release(type->info.options, options);
     free(options);

@@ -73,10 +73,10 @@ digest(struct setup *s, int n)
             h = (h ^ 0xff) * 1099511628211u;
             continue;
         }
-        const unsigned char *parts[] = {b->x, (void *)b->target, (void *)&b->n_samples,
-                                        (void *)&b->first};
-        size_t bytes[] = {et_desc_bytes(&b->x_desc), et_desc_bytes(&b->target_desc), 8,
-                          8};
+        const unsigned char *parts[] = {b->field[0].host.any, b->field[1].host.any,
+                                        (void *)&b->n_samples, (void *)&b->first};
+        size_t bytes[] = {et_desc_bytes(&b->field[0].desc),
+                          et_desc_bytes(&b->field[1].desc), 8, 8};
         for (int p = 0; p < 4; p++)
             for (size_t i = 0; i < bytes[p]; i++)
                 h = (h ^ parts[p][i]) * 1099511628211u;
@@ -143,7 +143,7 @@ coverage(void)
     const struct et_batch *b;
     while ((b = next(&s))) {
         for (int i = 0; i < b->n_samples; i++)
-            seen[b->target[i]]++;
+            seen[b->field[1].host.i32[i]]++;
         sizes += b->n_samples == (b->batch == 10 ? 3 : 10);
         is_int(b->first, 10 * b->batch, "batch %d begins at its place", (int)b->batch);
         et_loader_release(s.loader, b);
@@ -183,9 +183,10 @@ coverage(void)
     s.options.common.shuffle = false;
     begin(&s);
     b = next(&s);
-    ok(b->n_samples == 4 && b->target[0] == 0 && b->target[3] == 3,
+    ok(b->n_samples == 4 && b->field[1].host.i32[0] == 0 &&
+           b->field[1].host.i32[3] == 3,
        "without shuffle samples come as they are stored");
-    is_near(((float *)b->x)[2 * 48 + 9], (2 * 7 + 9) / 255.0, 1e-6,
+    is_near(b->field[0].host.f32[2 * 48 + 9], (2 * 7 + 9) / 255.0, 1e-6,
             "pixels are bytes over 255 where nothing normalises them");
     et_loader_release(s.loader, b);
     end(&s);
@@ -256,8 +257,9 @@ ranks(void)
         for (int r = 0; r < 3; r++) {
             const struct et_batch *b = next(&part[r]);
             for (int i = 0; i < b->n_samples; i++, at++) {
-                same += b->target[i] == w->target[at] && b->first + i == w->first + at;
-                seen[b->target[i]]++;
+                same += b->field[1].host.i32[i] == w->field[1].host.i32[at] &&
+                        b->first + i == w->first + at;
+                seen[b->field[1].host.i32[i]]++;
             }
             et_loader_release(part[r].loader, b);
         }
@@ -308,12 +310,13 @@ windows(void)
     s.options.common.shuffle = false;
     begin(&s);
     const struct et_batch *b = next(&s);
-    const int32_t *x = b->x;
-    ok(b->x_desc.shape[0] == 3 && b->x_desc.shape[1] == 4 && b->n_tokens == 12,
+    const int32_t *x = b->field[0].host.any;
+    ok(b->field[0].desc.shape[0] == 3 && b->field[0].desc.shape[1] == 4 &&
+           b->n_tokens == 12,
        "three windows of four tokens are twelve tokens");
     int shifted = 0, tiles = 0;
     for (int i = 0; i < 12; i++) {
-        shifted += b->target[i] == x[i] + 1;
+        shifted += b->field[1].host.i32[i] == x[i] + 1;
         tiles += x[i] == i;
     }
     is_int(shifted, 12, "targets are the next tokens");
@@ -335,7 +338,7 @@ windows(void)
     int begun = 0;
     for (int epoch = 0; epoch < 20; epoch++) {
         b = next(&s);
-        begun += ((int32_t *)b->x)[0] == 0;
+        begun += b->field[0].host.i32[0] == 0;
         do
             et_loader_release(s.loader, b);
         while ((b = next(&s)));
@@ -349,9 +352,9 @@ windows(void)
     for (int epoch = 0; epoch < 40; epoch++) {
         int predicted[43] = {0};
         while ((b = next(&s))) {
-            phases[((int32_t *)b->x)[0] % 4]++;
+            phases[b->field[0].host.i32[0] % 4]++;
             for (int i = 0; i < b->n_tokens; i++)
-                twice += predicted[b->target[i]]++ > 0;
+                twice += predicted[b->field[1].host.i32[i]]++ > 0;
             et_loader_release(s.loader, b);
         }
     }
@@ -363,7 +366,8 @@ windows(void)
     s = tokens(5, 3);
     begin(&s);
     b = next(&s);
-    ok(b->n_samples == 1 && b->target[3] == 4, "a text of T + 1 tokens is one window");
+    ok(b->n_samples == 1 && b->field[1].host.i32[3] == 4,
+       "a text of T + 1 tokens is one window");
     et_loader_release(s.loader, b);
     end(&s);
     s = tokens(4, 3);
@@ -396,7 +400,7 @@ corrupt(void)
         for (int epoch = 0; epoch < 2; epoch++)
             while ((b = next(&s))) {
                 for (int i = 0; i < b->n_samples; i++)
-                    doubled[b->target[i]]++;
+                    doubled[b->field[1].host.i32[i]]++;
                 et_loader_release(s.loader, b);
             }
         struct et_loader_info info;
@@ -442,7 +446,7 @@ memory(void)
         is_int((int64_t)(after.allocs - before.allocs), 0,
                "fifty batches allocate nothing, %d workers", workers);
         const struct et_batch *a = next(&s), *b = next(&s), *c;
-        int32_t was = a->target[0];
+        int32_t was = a->field[1].host.i32[0];
         is_int(et_loader_next(cx, s.loader, &c), ET_EINVAL,
                "no more than two batches are held");
         is_str(take_error(cx), "2 batches are held: release one first",
@@ -452,7 +456,7 @@ memory(void)
             c = next(&s);
             et_loader_release(s.loader, c);
         }
-        is_int(a->target[0], was,
+        is_int(a->field[1].host.i32[0], was,
                "a held batch stays as it is while others come and go");
         et_loader_release(s.loader, a);
         end(&s);
@@ -495,11 +499,11 @@ tensors(void)
         int sound = 0;
         const struct et_batch *b;
         while ((b = next(&s))) {
-            sound += et_tensor_data(b->x_tensor) == b->x &&
-                     et_tensor_data(b->target_tensor) == b->target &&
-                     et_desc_equal(&b->x_tensor->desc, &b->x_desc) &&
-                     et_desc_equal(&b->target_tensor->desc, &b->target_desc) &&
-                     b->x_desc.shape[0] == b->n_samples;
+            sound += et_tensor_data(b->field[0].tensor) == b->field[0].host.any &&
+                     et_tensor_data(b->field[1].tensor) == b->field[1].host.any &&
+                     et_desc_equal(&b->field[0].tensor->desc, &b->field[0].desc) &&
+                     et_desc_equal(&b->field[1].tensor->desc, &b->field[1].desc) &&
+                     b->field[0].desc.shape[0] == b->n_samples;
             et_loader_release(s.loader, b);
         }
         is_int(sound, 3,
@@ -542,9 +546,9 @@ uploads(void)
         for (int epoch = 0; epoch < 4; epoch++) {
             const struct et_batch *b;
             while ((b = next(&s))) {
-                sound += arrived(b->x_tensor, b->x) &&
-                         arrived(b->target_tensor, b->target) &&
-                         et_desc_equal(&b->x_tensor->desc, &b->x_desc);
+                sound += arrived(b->field[0].tensor, b->field[0].host.any) &&
+                         arrived(b->field[1].tensor, b->field[1].host.any) &&
+                         et_desc_equal(&b->field[0].tensor->desc, &b->field[0].desc);
                 et_loader_release(s.loader, b);
             }
         }
@@ -563,8 +567,8 @@ static struct {
 } gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .change = PTHREAD_COND_INITIALIZER};
 
 static et_status
-gated_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
-            const uint8_t **pixels, int32_t *label, struct et_error *why)
+gated_image(const struct et_dataset *self, int64_t at, struct et_sample *out,
+            struct et_error *why)
 {
     pthread_mutex_lock(&gate.lock);
     gate.before++;
@@ -574,7 +578,7 @@ gated_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
         pthread_cond_wait(&gate.change, &gate.lock);
     gate.before--;
     pthread_mutex_unlock(&gate.lock);
-    return counted_images.image(self, at, scratch, pixels, label, why);
+    return counted_images.sample(self, at, out, why);
 }
 
 static void
@@ -609,7 +613,7 @@ moves(void)
     enum { WORKERS = 2, PLACES = WORKERS + 2 };
     struct et_dataset_class gated = counted_images;
     struct setup s = images(100, 1);
-    gated.image = gated_image;
+    gated.sample = gated_image;
     s.type = &gated;
     s.options.common.workers = WORKERS;
     s.options.common.shuffle = false;
@@ -627,7 +631,7 @@ moves(void)
     ok(becomes(&gate.calls, calls + PLACES),
        "what they were at when the loader was set elsewhere leaves its place");
     b = next(&s);
-    ok(b && b->target[0] == 60, "and the batch of the new place comes next");
+    ok(b && b->field[1].host.i32[0] == 60, "and the batch of the new place comes next");
     et_loader_release(s.loader, b);
     end(&s);
 }

@@ -40,18 +40,7 @@ open_images(struct et_ctx *c, struct et_dataset *self)
 {
     const struct options *o = self->options;
     struct state *s = self->state;
-    bool planes = o->layout == PLANES;
-    self->facts = (struct et_data_facts){
-        .kind = ET_DATA_IMAGES,
-        .n_samples = o->n,
-        .C = o->C,
-        .H = H,
-        .W = W,
-        .stride_c = planes ? H * W : 1,
-        .stride_y = planes ? W : W * o->C + (o->layout == GAPS),
-        .stride_x = planes ? 1 : o->C,
-        .num_classes = 1000,
-    };
+    et_facts_images(&self->facts, o->n, o->C, H, W, 1000);
     size_t n = (size_t)(o->n * (o->C * H * W + H + 1));
     ET_TRY(et_alloc(c, n, (void **)&s->bytes));
     struct et_rng r = et_rng_at(3, ET_RNG_DATA, 0);
@@ -61,18 +50,20 @@ open_images(struct et_ctx *c, struct et_dataset *self)
 }
 
 static et_status
-read_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
-           const uint8_t **pixels, int32_t *label, struct et_error *why)
+read_image(const struct et_dataset *self, int64_t at, struct et_sample *out,
+           struct et_error *why)
 {
     const struct options *o = self->options;
     const struct state *s = self->state;
-    (void)scratch;
     if (at == o->bad) {
         snprintf(why->message, sizeof why->message, "image %d is damaged", (int)at);
         return ET_EFORMAT;
     }
-    *pixels = s->bytes + at * (o->C * H * W + H + 1) + 1;
-    *label = (int32_t)(at * 7 % 1000);
+    const uint8_t *bytes = s->bytes + at * (o->C * H * W + H + 1) + 1;
+    struct et_pixels *p = &out->v[0].pixels;
+    *p = (o->layout == PLANES ? et_pixels_chw : et_pixels_hwc)(bytes, o->C, H, W);
+    p->stride_y += o->layout == GAPS;
+    et_sample_number(out, 1, (double)(at * 7 % 1000));
     return ET_OK;
 }
 
@@ -89,7 +80,7 @@ static const struct et_dataset_class stored_images = {
              .options_size = sizeof(struct options)},
     .state_size = sizeof(struct state),
     .open = open_images,
-    .image = read_image,
+    .sample = read_image,
     .close = close_images,
 };
 
@@ -164,11 +155,12 @@ alike(struct setup *s, int n, int *resident)
         struct et_tensor *x = et_batch_x(graph, got);
         if (x->node)
             need(cx, et_eval(graph, &x, 1));
-        same += holds(x, want->x, &want->x_desc) &&
-                holds(got->target_tensor, want->target, &want->target_desc) &&
+        same += holds(x, want->field[0].host.any, &want->field[0].desc) &&
+                holds(got->field[1].tensor, want->field[1].host.any,
+                      &want->field[1].desc) &&
                 got->first == want->first && got->epoch == want->epoch &&
                 got->n_samples == want->n_samples;
-        *resident += x->node && !got->x && !got->x_tensor;
+        *resident += x->node && !got->field[0].host.any && !got->field[0].tensor;
         et_graph_reset(graph);
         et_loader_release(s->host, want);
         et_loader_release(s->device, got);
@@ -305,7 +297,7 @@ recorded(void)
     int same = 0;
     begin(&s);
     et_loader_get_info(s.device, &info);
-    const int64_t *shape = info.x_desc.shape;
+    const int64_t *shape = info.desc[0].shape;
     need(cx, et_tensor_new(cx, gpu, ET_F32, 4, shape, ET_CHANNELS_LAST, "y", &twice));
     for (int step = 0; step < 40; step++) {
         const struct et_batch *want, *got;
@@ -319,10 +311,10 @@ recorded(void)
         need(cx, et_eval(graph, NULL, 0));
         et_graph_reset(graph);
         et_loader_release(s.device, got);
-        float *x = want->x;
-        for (int64_t i = 0; i < et_desc_count(&want->x_desc); i++)
+        float *x = want->field[0].host.any;
+        for (int64_t i = 0; i < et_desc_count(&want->field[0].desc); i++)
             x[i] *= 2;
-        same += holds(twice, x, &want->x_desc);
+        same += holds(twice, x, &want->field[0].desc);
         et_loader_release(s.host, want);
     }
     et_graph_get_stats(graph, &stats);

@@ -57,7 +57,7 @@ test_resize(void)
         struct counted_loader s = counted_loader(cx, 40, 40, 3, text);
         need(cx, counted_begin(cx, &s));
         const struct et_batch *b = counted_next(cx, &s);
-        const float *x = b->x;
+        const float *x = b->field[0].host.any;
         int wrong = 0;
         for (int i = 0; i < 40; i++)
             for (int row = 0; row < size; row++)
@@ -84,7 +84,7 @@ test_border(void)
     int black = 0, other = 0;
     for (int epoch = 0; epoch < 50; epoch++) {
         const struct et_batch *b = counted_next(cx, &s);
-        const float *x = b->x;
+        const float *x = b->field[0].host.any;
         for (int i = 0; i < 36 * 3; i++) {
             bool is_black = x[i] == (float)(-mean[i % 3] / std[i % 3]);
             /* Shown: what some pixel of the channel becomes. */
@@ -115,8 +115,7 @@ test_draws_apart(void)
     const struct et_batch *b = counted_next(cx, &s);
     int flipped = 0;
     for (int i = 0; i < N; i++)
-        flipped +=
-            ((const float *)b->x)[48 * i] != (float)(counted(i, 0, 0, 0) / 255.0);
+        flipped += b->field[0].host.f32[48 * i] != (float)(counted(i, 0, 0, 0) / 255.0);
     is_near(flipped, N / 2.0, 5 * sqrt(N / 4.0), "a second flip has draws of its own");
     et_loader_release(s.loader, b);
     counted_end(&s);
@@ -216,7 +215,7 @@ test_shuffles(void)
     int twice = 0, other = 0;
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
         const struct et_batch *b = counted_next(cx, &s);
-        memcpy(order[epoch], b->target, sizeof order[epoch]);
+        memcpy(order[epoch], b->field[1].host.any, sizeof order[epoch]);
         et_loader_release(s.loader, b);
         ok(!counted_next(cx, &s), "an epoch of one batch ends");
         for (int k = 0; k < epoch; k++)
@@ -226,7 +225,7 @@ test_shuffles(void)
     for (int epoch = EPOCHS - 1; epoch >= 0; epoch--) {
         need(cx, et_loader_seek(cx, s.loader, epoch, 0));
         const struct et_batch *b = counted_next(cx, &s);
-        other += memcmp(order[epoch], b->target, sizeof order[epoch]) != 0;
+        other += memcmp(order[epoch], b->field[1].host.any, sizeof order[epoch]) != 0;
         et_loader_release(s.loader, b);
     }
     is_int(other, 0, "and each is found again");
@@ -261,19 +260,19 @@ test_warnings(void)
 }
 
 static et_status
-broken_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
-             const uint8_t **pixels, int32_t *label, struct et_error *why)
+broken_image(const struct et_dataset *self, int64_t at, struct et_sample *out,
+             struct et_error *why)
 {
     if (at == 3)
         return eti_why(why, ET_EIO, "the disk is gone");
-    return counted_images.image(self, at, scratch, pixels, label, why);
+    return counted_images.sample(self, at, out, why);
 }
 
 static void
 test_broken(void)
 {
     struct et_dataset_class c = counted_images;
-    c.image = broken_image;
+    c.sample = broken_image;
     struct counted_options options = {.common = common_options(4), .n = 8, .C = 1};
     options.common.shuffle = false;
     options.common.max_corrupt = 1;

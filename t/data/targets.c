@@ -23,48 +23,34 @@ static et_status
 open_images(struct et_ctx *c, struct et_dataset *self)
 {
     (void)c;
-    self->facts = (struct et_data_facts){
-        .kind = ET_DATA_IMAGES,
-        .n_samples = SAMPLES,
-        .C = 1,
-        .H = 2,
-        .W = 2,
-        .stride_c = 1,
-        .stride_y = 2,
-        .stride_x = 1,
-        .num_classes = CLASSES,
-    };
+    et_facts_images(&self->facts, SAMPLES, 1, 2, 2, CLASSES);
     return ET_OK;
 }
 
 static et_status
-read_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
-           const uint8_t **pixels, int32_t *label, struct et_error *why)
+read_image(const struct et_dataset *self, int64_t at, struct et_sample *out,
+           struct et_error *why)
 {
     static const uint8_t black[4];
     const struct options *o = self->options;
-    (void)scratch;
     (void)why;
-    *pixels = black;
-    *label = at == o->bad ? (int32_t)o->number : (int32_t)(at % CLASSES);
+    out->v[ET_FIELD_X].pixels = et_pixels_hwc(black, 1, 2, 2);
+    et_sample_number(out, ET_FIELD_TARGET,
+                     (double)(at == o->bad ? o->number : at % CLASSES));
     return ET_OK;
 }
 
 static const struct et_dataset_class images = {
     .info = {.name = "images_of_ours", .options_size = sizeof(struct options)},
     .open = open_images,
-    .image = read_image,
+    .sample = read_image,
 };
 
 static et_status
 open_tokens(struct et_ctx *c, struct et_dataset *self)
 {
     (void)c;
-    self->facts = (struct et_data_facts){
-        .kind = ET_DATA_TOKENS,
-        .n_tokens = SAMPLES * LENGTH + 1,
-        .vocab_size = VOCABULARY,
-    };
+    et_facts_stream(&self->facts, SAMPLES * LENGTH + 1, VOCABULARY);
     return ET_OK;
 }
 

@@ -56,10 +56,10 @@ crops(void)
     s.options.common.batch_size = 32;
     need(cx, counted_begin(cx, &s));
     const struct et_batch *b = counted_next(cx, &s);
-    ok(b->x_desc.shape[1] == 3 && b->x_desc.shape[2] == 6 && b->x_desc.shape[3] == 6 &&
-           b->x_desc.stride[1] == 1,
+    ok(b->field[0].desc.shape[1] == 3 && b->field[0].desc.shape[2] == 6 &&
+           b->field[0].desc.shape[3] == 6 && b->field[0].desc.stride[1] == 1,
        "a crop sets the size of the batch, channels last");
-    is_int(match(b->x, 32, 6, 6, 3, -2, 2, -2, 4, seen), 32,
+    is_int(match(b->field[0].host.any, 32, 6, 6, 3, -2, 2, -2, 4, seen), 32,
            "every sample is a frame of its image, black where it hangs over, flipped "
            "or not");
     et_loader_release(s.loader, b);
@@ -67,7 +67,7 @@ crops(void)
     for (int epoch = 1; epoch < 60; epoch++) {
         while (!(b = counted_next(cx, &s)))
             ;
-        total += match(b->x, 32, 6, 6, 3, -2, 2, -2, 4, seen);
+        total += match(b->field[0].host.any, 32, 6, 6, 3, -2, 2, -2, 4, seen);
         et_loader_release(s.loader, b);
     }
     for (int k = 0; k < 70; k++) {
@@ -84,7 +84,7 @@ crops(void)
                        "[center_crop: {size: 4}, random_crop: {size: 6, padding: 1}]");
     need(cx, counted_begin(cx, &s));
     b = counted_next(cx, &s);
-    const float *x = b->x;
+    const float *x = b->field[0].host.any;
     int black = 0, inner = 0;
     for (int at = 0; at < 36; at++) {
         int row = at / 6, col = at % 6;
@@ -101,7 +101,7 @@ crops(void)
                        "[horizontal_flip: {p: 1}, center_crop: {size: 3}]");
     need(cx, counted_begin(cx, &s));
     b = counted_next(cx, &s);
-    x = b->x;
+    x = b->field[0].host.any;
     /* Flipped first: columns 7 .. 0; the middle three of those begin at 2. */
     is_near(x[0], counted(0, 1, 5, 0), 0, "a crop after a flip cuts the flipped image");
     is_near(x[8], counted(0, 3, 3, 0), 0, "to its last pixel");
@@ -116,7 +116,7 @@ values(void)
         cx, 3, 3, 3, "[normalize: {mean: [0.5, 0.25, 0.1], std: [0.2, 0.5, 0.3]}]");
     need(cx, counted_begin(cx, &s));
     const struct et_batch *b = counted_next(cx, &s);
-    const float *x = b->x;
+    const float *x = b->field[0].host.any;
     double mean[] = {0.5, 0.25, 0.1}, std[] = {0.2, 0.5, 0.3};
     float want[3 * 48 * 3];
     for (int at = 0; at < 3 * 144; at++) {
@@ -134,7 +134,7 @@ values(void)
     s = counted_loader(cx, 1, 1, 2, "[resize: {size: 6}]");
     need(cx, counted_begin(cx, &s));
     b = counted_next(cx, &s);
-    x = b->x;
+    x = b->field[0].host.any;
     float worst = 0;
     for (int at = 0; at < 72; at++) {
         int c = at % 2, col = at / 2 % 6, row = at / 12;
@@ -143,7 +143,8 @@ values(void)
         double v = floor(8 * row + (px < 0 ? 0 : px > 7 ? 7 : px) + 50 * c + 0.5) / 255;
         worst = fmaxf(worst, fabsf((float)(x[at] - v)));
     }
-    ok(b->x_desc.shape[2] == 6 && b->x_desc.shape[3] == 6 && worst < 1e-6f,
+    ok(b->field[0].desc.shape[2] == 6 && b->field[0].desc.shape[3] == 6 &&
+           worst < 1e-6f,
        "resize is bilinear with half-pixel centres (%g off)", worst);
     et_loader_release(s.loader, b);
     counted_end(&s);
@@ -151,7 +152,7 @@ values(void)
     s.options.common.resolution = 12;
     need(cx, counted_begin(cx, &s));
     b = counted_next(cx, &s);
-    ok(b->x_desc.shape[2] == 12 && b->x_desc.shape[3] == 12,
+    ok(b->field[0].desc.shape[2] == 12 && b->field[0].desc.shape[3] == 12,
        "resolution resizes first");
     et_loader_release(s.loader, b);
     counted_end(&s);
@@ -165,7 +166,7 @@ gather(struct counted_loader *s, float *out, size_t sample)
     const struct et_batch *b;
     for (int epoch = 0; epoch < 2; epoch++)
         while ((b = counted_next(cx, s))) {
-            memcpy(out + (size_t)b->first * sample, b->x,
+            memcpy(out + (size_t)b->first * sample, b->field[0].host.any,
                    (size_t)b->n_samples * sample * sizeof *out);
             et_loader_release(s->loader, b);
         }

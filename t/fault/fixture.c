@@ -144,9 +144,9 @@ static void
 take_small_model(struct run *r, const char *hidden)
 {
     const struct et_model_class *c = et_model_class_find("mlp");
-    const struct et_data_facts *d = &r->data->facts;
-    const struct et_model_facts facts = {d->C, d->H, d->W,
-                                         .num_classes = d->num_classes};
+    const int64_t *shape = r->data->facts.field[ET_FIELD_X].shape;
+    const struct et_model_facts facts = {
+        shape[0], shape[1], shape[2], .num_classes = et_facts_classes(&r->data->facts)};
     void *options;
     et_model_free(&r->model);
     need(r->cx, et_alloc(r->cx, c->info.options_size, &options));

@@ -217,9 +217,9 @@ step_run(struct step *s)
     struct et_graph *g = t->graph;
     struct et_forward f = {.g = g, .training = true, .rng = s->rng};
     et_graph_reset(g);
-    struct et_tensor *z = et_model_forward(t->model, &f, et_batch_x(g, s->batch));
-    struct et_tensor *loss =
-        et_model_loss(t->model, g, z, s->batch->target_tensor, ET_REDUCE_MEAN);
+    const struct et_samples samples = et_batch_samples(g, s->batch);
+    struct et_tensor *z = et_model_forward(t->model, &f, samples.x);
+    struct et_tensor *loss = et_model_loss(t->model, g, z, &samples, ET_REDUCE_MEAN);
     need(t->cx, et_grad(g, loss, s->param, t->params->n, s->grad));
     struct et_tensor *flat = et_param_space_pack(g, t->params, s->grad);
     need(t->cx, et_optimizer_update(g, t->optimizer, flat, NULL, NULL));

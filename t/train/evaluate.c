@@ -317,14 +317,14 @@ test_further(struct et_ctx *cx)
 /* The samples of a batch: a metric that has no options. */
 static struct et_tensor *
 count_samples(struct et_graph *g, const struct et_metric_options *options,
-              struct et_tensor *outputs, struct et_tensor *target)
+              struct et_tensor *outputs, const struct et_samples *samples)
 {
     const int64_t one = 1;
     (void)outputs;
     ok(options->ignore_index == ET_IGNORE_INDEX && options->num_classes > 0 &&
            options->model,
        "a metric without options is told what to ignore, the classes and the model");
-    return et_fill(g, ET_F32, 1, &one, (double)target->desc.shape[0]);
+    return et_fill(g, ET_F32, 1, &one, (double)samples->target->desc.shape[0]);
 }
 
 static double

@@ -14,10 +14,10 @@ open_model(struct run *r, const char *name)
     const struct et_model_class *c = et_model_class_find(name);
     const struct et_dataset *d = r->data;
     const struct et_model_facts facts = {
-        .channels = d->facts.C,
-        .height = d->facts.H,
-        .width = d->facts.W,
-        .num_classes = d->facts.num_classes,
+        .channels = d->facts.field[ET_FIELD_X].shape[0],
+        .height = d->facts.field[ET_FIELD_X].shape[1],
+        .width = d->facts.field[ET_FIELD_X].shape[2],
+        .num_classes = et_facts_classes(&d->facts),
     };
     void *options;
     need(r->cx, et_alloc(r->cx, c->info.options_size, &options));

@@ -161,6 +161,7 @@ golden_train(struct et_ctx *in, struct et_device *on, struct et_comm *comm,
     must(et_graph_set_low_dtype(g, low));
     et_graph_set_comm(g, comm);
     struct et_tensor *x = leaf(&r->x, world), *target = leaf(&r->target, world);
+    const struct et_samples samples = {.x = x, .target = target};
     void *x_host = calloc(1, et_desc_bytes(&r->x));
     int32_t *target_host = calloc(1, et_desc_bytes(&r->target));
     for (int step = 0; step < steps; step++) {
@@ -169,7 +170,7 @@ golden_train(struct et_ctx *in, struct et_device *on, struct et_comm *comm,
         send_rows(target, target_host, rank);
         struct et_forward f = {.g = g, .training = true};
         struct et_tensor *z = et_model_forward(m, &f, x);
-        struct et_tensor *value = et_model_loss(m, g, z, target, ET_REDUCE_MEAN);
+        struct et_tensor *value = et_model_loss(m, g, z, &samples, ET_REDUCE_MEAN);
         must(et_grad(g, value, params, l.n, grads));
         struct et_tensor *flat = et_param_space_pack(g, space, grads);
         if (world > 1) {

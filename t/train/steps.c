@@ -341,7 +341,7 @@ look(void *data, const struct et_state *s, const struct et_prediction *p)
         int best = 0;
         for (int c = 1; c < classes; c++)
             best = row[c] > row[best] ? c : best;
-        seen->right += best == p->batch->target[i];
+        seen->right += best == p->batch->field[ET_FIELD_TARGET].host.i32[i];
         seen->order &= p->batch->first == seen->samples;
     }
     seen->classes = classes;

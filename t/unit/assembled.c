@@ -120,7 +120,8 @@ bound(void)
     struct et_forward f = {.g = g, .training = true};
     struct et_tensor *loss =
         et_model_loss(m, g, et_model_forward(m, &f, x),
-                      et_fill(g, ET_I32, 1, labels, 1), ET_REDUCE_MEAN);
+                      &(struct et_samples){.target = et_fill(g, ET_I32, 1, labels, 1)},
+                      ET_REDUCE_MEAN);
     struct et_tensor *flat = et_param_space_gradient(g, space, loss);
     must(et_grad(g, loss, params, leaves.n, grads));
     struct et_tensor *both[] = {flat, et_param_space_pack(g, space, grads)};
@@ -136,8 +137,10 @@ bound(void)
     space->slot[0].frozen = true;
     x = et_fill(g, ET_F32, 4, shape, 0.5);
     f = (struct et_forward){.g = g, .training = true};
-    loss = et_model_loss(m, g, et_model_forward(m, &f, x),
-                         et_fill(g, ET_I32, 1, labels, 1), ET_REDUCE_MEAN);
+    loss =
+        et_model_loss(m, g, et_model_forward(m, &f, x),
+                      &(struct et_samples){.target = et_fill(g, ET_I32, 1, labels, 1)},
+                      ET_REDUCE_MEAN);
     flat = et_param_space_gradient(g, space, loss);
     must(et_eval(g, &flat, 1));
     must(et_tensor_read(cx, flat, a, bytes));
@@ -317,16 +320,14 @@ keep(void *data, const struct et_state *s, const struct et_prediction *p)
 static void
 read_raw(const struct et_dataset *set, uint8_t *out)
 {
-    const struct et_data_facts *f = &set->facts;
-    uint8_t scratch[PIXELS];
-    for (int64_t i = 0; i < f->n_samples; i++) {
+    for (int64_t i = 0; i < set->facts.n_samples; i++) {
+        struct et_sample s = {.facts = &set->facts};
         struct et_error why;
-        const uint8_t *pixels;
-        int32_t label;
-        must(set->type->image(set, i, scratch, &pixels, &label, &why));
-        for (int64_t y = 0; y < f->H; y++)
-            for (int64_t x = 0; x < f->W; x++)
-                *out++ = pixels[y * f->stride_y + x * f->stride_x];
+        must(set->type->sample(set, i, &s, &why));
+        const struct et_pixels *p = &s.v[ET_FIELD_X].pixels;
+        for (int64_t y = 0; y < p->H; y++)
+            for (int64_t x = 0; x < p->W; x++)
+                *out++ = p->data[y * p->stride_y + x * p->stride_x];
     }
 }
 
@@ -372,8 +373,9 @@ predictor(void)
 
     must(et_device_open(cx, "ref", 0, 1, &dev));
     must(et_checkpoint_load_model(cx, directory, dev, NULL, &p));
-    const struct et_data_facts *f = et_predictor_facts(p);
-    ok(f->C == 1 && f->H == SIDE && f->W == SIDE && et_predictor_seq_len(p) == 0 &&
+    const int64_t *shape = et_predictor_facts(p)->field[ET_FIELD_X].shape;
+    ok(shape[0] == 1 && shape[1] == SIDE && shape[2] == SIDE &&
+           et_predictor_seq_len(p) == 0 &&
            et_predictor_model(p)->num_classes == CLASSES &&
            et_predictor_device(p) == dev,
        "a predictor says what samples and answers are");
@@ -388,7 +390,7 @@ predictor(void)
     et_error_clear(cx);
     must(et_predictor_loader(p, pixels, 2, &loader));
     must(et_loader_next(cx, loader, &b));
-    ok(b->n_samples == 2 && fabs(((const float *)b->x)[0] -
+    ok(b->n_samples == 2 && fabs(b->field[ET_FIELD_X].host.f32[0] -
                                  (pixels[SIDE + 1] / 255.0 - 0.4) / 0.3) < 1e-6,
        "or raw bytes become a batch for a graph of one's own");
     et_loader_release(loader, b);

@@ -35,7 +35,7 @@ leaf(enum et_dtype dtype, int ndim, const int64_t *shape, const void *values)
 static void
 feed(struct et_metric *m, struct et_tensor *outputs, struct et_tensor *target)
 {
-    et_metric_update(g, m, outputs, target);
+    et_metric_update(g, m, outputs, &(struct et_samples){.target = target});
     must(et_eval(g, NULL, 0));
     et_graph_reset(g);
     et_tensor_free(&outputs);
@@ -376,7 +376,8 @@ any_batches(const char *name, int classes, bool language, bool begins, uint64_t 
         struct et_tensor *t =
             leaf(ET_I32, language ? 2 : 1,
                  language ? (const int64_t[]){1, n} : (const int64_t[]){n}, target);
-        (b == 0 && begins ? et_metric_begin : et_metric_update)(g, m, x, t);
+        (b == 0 && begins ? et_metric_begin : et_metric_update)(
+            g, m, x, &(struct et_samples){.target = t});
         et_metric_totals(g, m, &totals[0], &totals[1]);
         must(et_eval(g, totals, 2));
         must(et_tensor_read(cx, totals[0], sum, et_desc_bytes(&totals[0]->desc)));
@@ -429,7 +430,7 @@ long_sums(void)
     struct et_tensor *t = leaf(ET_I32, 1, (const int64_t[]){4}, target);
     double once[2], many[2];
     for (int i = 0; i < BATCHES; i++) {
-        et_metric_update(g, m, x, t);
+        et_metric_update(g, m, x, &(struct et_samples){.target = t});
         must(et_eval(g, NULL, 0));
         et_graph_reset(g);
         if (i == 0)
@@ -443,7 +444,7 @@ long_sums(void)
     struct et_graph_stats stats;
     et_graph_get_stats(g, &stats);
     uint64_t plans = stats.plans_built;
-    et_metric_update(g, m, x, t);
+    et_metric_update(g, m, x, &(struct et_samples){.target = t});
     must(et_eval(g, NULL, 0));
     et_graph_reset(g);
     et_graph_get_stats(g, &stats);

@@ -355,8 +355,9 @@ forward(const char *name, const struct et_model_facts *facts, const char *const 
     for (int i = 1; i < ndim - 1; i++)
         shape[i] = want[language ? i : i + 1];
     struct et_tensor *target = leaf(ET_I32, ndim - 1, shape);
-    loss[0] = et_model_loss(m, g, z, target, ET_REDUCE_MEAN);
-    loss[1] = et_model_loss(m, g, z, target, ET_REDUCE_NONE);
+    const struct et_samples samples = {.target = target};
+    loss[0] = et_model_loss(m, g, z, &samples, ET_REDUCE_MEAN);
+    loss[1] = et_model_loss(m, g, z, &samples, ET_REDUCE_NONE);
     must(et_eval(g, loss, 2));
     double mean, sum = 0;
     float *each = calloc((size_t)want[0], sizeof *each);

@@ -66,6 +66,22 @@ draw(struct et_algorithm *self, struct et_state *s)
     return eti_rows_write(s, &own->partner);
 }
 
+/* The fields beside the inputs: numbers are mixed as these are. */
+static et_status
+mix_others(struct et_state *s, struct mixup *own, struct et_tensor *index)
+{
+    for (int i = 0; i < s->batch.n_others; i++) {
+        struct et_named_tensor *of = &s->batch.other[i];
+        if (of->tensor && !et_dtype_is_float(of->tensor->desc.dtype))
+            return ET_FAIL(s->cx, ET_ENOTSUP,
+                           "mixup cannot mix '%s', which has %s and no real numbers",
+                           of->name, et_dtype_name(of->tensor->desc.dtype));
+        of->tensor = et_mixup_batch(s->graph, of->tensor, s->full.other[i].tensor,
+                                    index, own->m);
+    }
+    return ET_OK;
+}
+
 static et_status
 mix_inputs(struct et_algorithm *self, struct et_state *s)
 {
@@ -84,6 +100,7 @@ mix_inputs(struct et_algorithm *self, struct et_state *s)
         index = et_slice(g, index, 0, s->batch.first_row, s->batch.n, 1);
     s->batch.x = et_mixup_batch(g, s->batch.x, s->full.x, index, own->m);
     own->partner_target = eti_take_rows(g, s->full.target, index);
+    ET_TRY(mix_others(s, own, index));
     return et_graph_status(g);
 }
 

@@ -154,6 +154,27 @@ check_shapes(struct et_state *s, const struct progressive_resizing_options *o)
     return ET_OK;
 }
 
+/* Other fields that are as large as the images are masks of them, and follow. */
+static et_status
+change_others(struct et_state *s, const struct progressive_resizing_options *o,
+              struct progressive_resizing *own, const int64_t full[2],
+              const int64_t corner[2], const int64_t scaled[2])
+{
+    double step = (double)full[1] / (double)scaled[1];
+    for (int i = 0; i < s->batch.n_others; i++) {
+        struct et_tensor **t = &s->batch.other[i].tensor;
+        if (!*t || (*t)->desc.ndim < 3 || (*t)->desc.ndim > 4 ||
+            pixels(*t)[0] != full[0] || pixels(*t)[1] != full[1])
+            continue;
+        if (o->mode == MODE_CROP)
+            ET_TRY(crop(s, &own->x, corner, scaled, t));
+        else
+            *t = et_resize_batch(s->graph, *t, ET_RESIZE_NEAREST, scaled[0], scaled[1],
+                                 step);
+    }
+    return ET_OK;
+}
+
 /* SCALED is the size that FULL becomes; targets change in the same proportion. */
 static et_status
 change(struct et_algorithm *self, struct et_state *s, const int64_t full[2],
@@ -172,6 +193,7 @@ change(struct et_algorithm *self, struct et_state *s, const int64_t full[2],
         target_size[i] = (int64_t)(s_width * n + 1e-9);
         target_corner[i] = (int64_t)(n / (double)full[i] * (double)corner[i]);
     }
+    ET_TRY(change_others(s, o, own, full, corner, scaled));
     if (o->mode == MODE_CROP) {
         ET_TRY(crop(s, &own->x, corner, scaled, &s->batch.x));
         if (target)

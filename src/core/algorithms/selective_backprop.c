@@ -182,7 +182,10 @@ measure(struct et_algorithm *self, struct et_state *s, float *loss, int64_t n)
                              &own->rng));
     ET_TRY(et_tensor_write(s->cx, own->rng, draws, sizeof draws));
     ET_TRY(shrink(s, o->scale_factor, &x));
-    struct et_forward f = {.g = s->graph, .training = !o->eval_mode, .rng = own->rng};
+    struct et_forward f = {.g = s->graph,
+                           .samples = &s->batch,
+                           .training = !o->eval_mode,
+                           .rng = own->rng};
     struct et_tensor *outputs = et_model_forward(s->model, &f, x);
     struct et_tensor *each = et_state_loss(s, outputs, s->batch.target, ET_REDUCE_NONE);
     ET_TRY(et_graph_status(s->graph));
@@ -192,8 +195,10 @@ measure(struct et_algorithm *self, struct et_state *s, float *loss, int64_t n)
             "selective_backprop needs one loss per sample; this model gives %lld "
             "for %lld",
             (long long)et_desc_count(&each->desc), (long long)n);
-    struct et_tensor *want[] = {each, s->batch.x, s->batch.target};
-    ET_TRY(et_eval(s->graph, want, 3));
+    struct et_tensor *want[ET_MAX_FIELDS + 1] = {each, s->batch.x, s->batch.target};
+    for (int i = 0; i < s->batch.n_others; i++)
+        want[3 + i] = s->batch.other[i].tensor;
+    ET_TRY(et_eval(s->graph, want, 3 + s->batch.n_others));
     return et_tensor_read(s->cx, each, loss, (size_t)n * sizeof *loss);
 }
 
@@ -209,6 +214,9 @@ choose(struct et_algorithm *self, struct et_state *s, int64_t n, float *loss)
     ET_TRY(eti_rows_write(s, &own->kept));
     s->batch.x = eti_take_rows(s->graph, s->batch.x, own->kept.leaf);
     s->batch.target = eti_take_rows(s->graph, s->batch.target, own->kept.leaf);
+    for (int i = 0; i < s->batch.n_others; i++)
+        s->batch.other[i].tensor =
+            eti_take_rows(s->graph, s->batch.other[i].tensor, own->kept.leaf);
     s->batch.n = own->kept.n;
     return et_graph_status(s->graph);
 }

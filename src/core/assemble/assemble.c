@@ -201,25 +201,42 @@ open_eval(struct eti_assembly *a, const struct eti_assemble_options *o)
 
 /* ---- model ---- */
 
-/* The batches of the first loader there is say what the model must fit. */
+/* What the model reads, as the batches of the first loader there is have it. */
 static void
-find_facts(const struct eti_assembly *a, struct et_model_facts *out)
+find_facts(const struct eti_assembly *a, struct et_loader_info *info,
+           struct et_model_facts *out)
 {
     const struct eti_data *data = a->train.loader ? &a->train : &a->eval[0];
-    struct et_loader_info info;
     memset(out, 0, sizeof *out);
     if (!data->loader)
         return;
-    et_loader_get_info(data->loader, &info);
-    out->num_classes = data->set->facts.num_classes;
-    out->vocab_size = data->set->facts.vocab_size;
-    if (data->set->facts.kind == ET_DATA_TOKENS) {
-        out->seq_len = info.x_desc.shape[1];
+    et_loader_get_info(data->loader, info);
+    const struct et_field *x = &info->field[ET_FIELD_X];
+    const int64_t *shape = info->desc[ET_FIELD_X].shape + 1;
+    out->field = info->field;
+    out->n_fields = info->n_fields;
+    out->num_classes = et_facts_classes(&data->set->facts);
+    if (x->kind == ET_FIELD_TOKENS) {
+        out->vocab_size = x->below;
+        out->seq_len = shape[0];
         return;
     }
-    out->channels = info.x_desc.shape[1];
-    out->height = info.x_desc.shape[2];
-    out->width = info.x_desc.shape[3];
+    out->channels = x->ndim > 0 ? shape[0] : 1;
+    out->height = x->ndim == 3 ? shape[1] : 0;
+    out->width = x->ndim == 3 ? shape[2] : 0;
+}
+
+/* What a model reads, and what data give. */
+static const char *
+what_is_read(const struct et_field *x)
+{
+    static const char *const words[] = {
+        [ET_FIELD_IMAGE] = "images",
+        [ET_FIELD_MASK] = "masks",
+        [ET_FIELD_TOKENS] = "tokens",
+        [ET_FIELD_VALUES] = "numbers",
+    };
+    return words[x->kind];
 }
 
 /* A model of images on tokens, or the reverse, is said here and not by a shape. */
@@ -229,13 +246,13 @@ check_kind(const struct eti_assembly *a, const struct et_model_class *c)
     const struct eti_data *data = a->train.set ? &a->train : &a->eval[0];
     if (!data->set)
         return ET_OK;
-    bool wants = c->task == ET_TASK_LANGUAGE;
-    bool has = data->set->facts.kind == ET_DATA_TOKENS;
-    if (wants == has)
+    const struct et_field *x = &data->set->facts.field[ET_FIELD_X];
+    bool wants = c->task == ET_TASK_LANGUAGE || c->reads_tokens;
+    if (wants == (x->kind == ET_FIELD_TOKENS))
         return ET_OK;
     return ET_FAIL(a->cx, ET_EINVAL, "model %s reads %s, %s gives %s", c->info.name,
                    wants ? "tokens" : "images", data->set->type->info.name,
-                   has ? "tokens" : "images");
+                   what_is_read(x));
 }
 
 /* Each label needs an output: one without has a loss that is no number. */
@@ -245,12 +262,13 @@ check_classes(const struct eti_assembly *a, const char *what,
 {
     int64_t has = a->model->num_classes;
     if (!data->set || a->model->type->task != ET_TASK_CLASSIFICATION ||
-        data->set->facts.num_classes <= has)
+        et_facts_classes(&data->set->facts) <= has)
         return ET_OK;
+    int64_t n = et_facts_classes(&data->set->facts);
     return ET_FAIL(
         a->cx, ET_EINVAL,
-        "%s has %d classes (labels 0 to %d), the model's num_classes is %lld", what,
-        data->set->facts.num_classes, data->set->facts.num_classes - 1, (long long)has);
+        "%s has %lld classes (labels 0 to %lld), the model's num_classes is %lld", what,
+        (long long)n, (long long)n - 1, (long long)has);
 }
 
 static et_status
@@ -268,9 +286,10 @@ make_model(struct eti_assembly *a)
     const struct et_part *part = &a->recipe->model;
     const struct et_model_class *c = ETI_CLASS(model, part->component);
     struct et_model_facts facts;
+    struct et_loader_info info;
     a->stage = ETI_STAGE_PARTS;
     ET_TRY(check_kind(a, c));
-    find_facts(a, &facts);
+    find_facts(a, &info, &facts);
     const struct et_model_options *options = part->options;
     facts.registry = eti_recipe_registry(a->recipe);
     ET_TRY(et_model_new(a->cx, c, options, &facts, &a->model));

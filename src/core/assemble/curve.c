@@ -137,7 +137,9 @@ measure_data(struct et_ctx *cx, const struct et_part *part, struct shape *s)
         s->length.dataloader_len = info.batches_per_epoch;
         s->batch_size = info.batch_size;
         s->epoch_samples = info.samples_per_epoch;
-        s->sample_tokens = info.target_desc.ndim == 2 ? info.target_desc.shape[1] : 0;
+        s->sample_tokens = info.field[ET_FIELD_X].kind == ET_FIELD_TOKENS
+                               ? info.desc[ET_FIELD_X].shape[1]
+                               : 0;
     }
     et_loader_free(&loader);
     et_dataset_close(&set);

@@ -8,6 +8,7 @@
 
 #include "core/assemble/assemble.h"
 #include "core/assemble/resume.h"
+#include "core/data/fields.h"
 #include "etude/predict.h"
 
 enum { BATCH = 64 }; /* samples at a time, at most */
@@ -36,6 +37,8 @@ struct et_predictor {
 
 /* ---- samples in memory ---- */
 
+/* What is asked for is the first field; a target that nobody looks at stands beside
+ * it. */
 static et_status
 memory_open(struct et_ctx *cx, struct et_dataset *self)
 {
@@ -43,30 +46,29 @@ memory_open(struct et_ctx *cx, struct et_dataset *self)
     struct et_data_facts *f = &self->facts;
     (void)cx;
     *f = *o->facts;
+    f->n_fields = f->n_fields > ET_FIELD_TARGET ? ET_FIELD_TARGET + 1 : f->n_fields;
     f->n_samples = o->n;
-    if (f->kind == ET_DATA_TOKENS) { /* the last window's last target is one more */
+    if (self->type->tokens) /* the last window's last target is one more */
         f->n_tokens = o->n * o->common.seq_len + 1;
-        f->bytes = f->n_tokens * (int64_t)sizeof(int32_t);
-        return ET_OK;
-    }
-    f->stride_c = 1;
-    f->stride_x = f->C;
-    f->stride_y = (int64_t)f->C * f->W;
-    f->bytes = o->n * f->stride_y * f->H;
     return ET_OK;
 }
 
 static et_status
-memory_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
-             const uint8_t **pixels, int32_t *label, struct et_error *why)
+memory_sample(const struct et_dataset *self, int64_t at, struct et_sample *out,
+              struct et_error *why)
 {
     const struct memory_options *o = self->options;
-    const struct et_data_facts *f = &self->facts;
-    (void)scratch;
+    const struct et_field *x = &self->facts.field[ET_FIELD_X];
+    const size_t bytes = (size_t)eti_field_count(x) * et_dtype_size(x->dtype);
+    const void *at_x = (const char *)o->samples + (size_t)at * bytes;
     (void)why;
-    *pixels = (const uint8_t *)o->samples + at * f->stride_y * f->H;
-    *label = 0;
-    return ET_OK;
+    out->v[ET_FIELD_X].data = at_x;
+    if (x->kind == ET_FIELD_IMAGE)
+        out->v[ET_FIELD_X].pixels =
+            et_pixels_hwc(at_x, (int)x->shape[0], x->shape[1], x->shape[2]);
+    return self->facts.n_fields > ET_FIELD_TARGET
+               ? eti_sample_zero(out, ET_FIELD_TARGET)
+               : ET_OK;
 }
 
 static et_status
@@ -94,14 +96,14 @@ static const struct et_option text_table[] = {
     {0},
 };
 
-static const struct et_dataset_class memory_images = {
+static const struct et_dataset_class memory_samples = {
     .info = {.name = "memory",
              .class_name = "Memory",
-             .summary = "images in memory",
+             .summary = "samples in memory",
              .options = image_table,
              .options_size = sizeof(struct memory_options)},
     .open = memory_open,
-    .image = memory_image,
+    .sample = memory_sample,
 };
 static const struct et_dataset_class memory_texts = {
     .info = {.name = "memory",
@@ -142,7 +144,7 @@ et_predictor_loader(struct et_predictor *p, const void *samples, int64_t n,
     common->shuffle = common->drop_last = false;
     common->workers = 0;
     ET_TRY(et_dataset_open(p->cx,
-                           f->kind == ET_DATA_TOKENS ? &memory_texts : &memory_images,
+                           p->like->set->type->tokens ? &memory_texts : &memory_samples,
                            &p->memory, &p->set));
     ET_TRY(et_loader_new(p->cx, p->set, &config, &p->loader));
     *out = p->loader;
@@ -280,5 +282,6 @@ int64_t
 et_predictor_seq_len(const struct et_predictor *p)
 {
     const struct et_dataset *set = p->like->set;
-    return set->facts.kind == ET_DATA_TOKENS ? set->common->seq_len : 0;
+    return set->facts.field[ET_FIELD_X].kind == ET_FIELD_TOKENS ? set->common->seq_len
+                                                                : 0;
 }

@@ -56,18 +56,8 @@ eti_cifar_open(struct et_ctx *cx, struct et_dataset *self,
         ET_TRY(load(cx, set, path, format, &counts[f]));
         n += counts[f];
     }
-    self->facts = (struct et_data_facts){
-        .kind = ET_DATA_IMAGES,
-        .n_samples = n,
-        .bytes = n * PIXEL_BYTES,
-        .C = 3,
-        .H = SIDE,
-        .W = SIDE,
-        .stride_c = SIDE * SIDE,
-        .stride_y = SIDE,
-        .stride_x = 1,
-        .num_classes = format->num_classes,
-    };
+    et_facts_images(&self->facts, n, 3, SIDE, SIDE, format->num_classes);
+    set->planar = true;
     ET_TRY(eti_image_set_reserve(cx, set, n));
     int64_t at = 0;
     for (int f = 0; files[f]; f++) {

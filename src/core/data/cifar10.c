@@ -35,8 +35,7 @@ static void
 describe_cifar10(const void *options, struct et_data_facts *out)
 {
     (void)options;
-    *out = (struct et_data_facts){
-        .kind = ET_DATA_IMAGES, .C = 3, .H = 32, .W = 32, .num_classes = 10};
+    et_facts_images(out, 0, 3, 32, 32, 10);
 }
 
 const struct et_dataset_class et_dataset_cifar10 = {
@@ -53,7 +52,7 @@ const struct et_dataset_class et_dataset_cifar10 = {
         },
     .state_size = sizeof(struct eti_image_set),
     .open = open_cifar10,
-    .image = eti_image_set_image,
+    .sample = eti_image_set_sample,
     .close = eti_image_set_close,
     .describe = describe_cifar10,
 };

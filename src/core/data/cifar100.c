@@ -47,8 +47,7 @@ static void
 describe_cifar100(const void *options, struct et_data_facts *out)
 {
     (void)options;
-    *out = (struct et_data_facts){
-        .kind = ET_DATA_IMAGES, .C = 3, .H = 32, .W = 32, .num_classes = 100};
+    et_facts_images(out, 0, 3, 32, 32, 100);
 }
 
 const struct et_dataset_class et_dataset_cifar100 = {
@@ -65,7 +64,7 @@ const struct et_dataset_class et_dataset_cifar100 = {
         },
     .state_size = sizeof(struct eti_image_set),
     .open = open_cifar100,
-    .image = eti_image_set_image,
+    .sample = eti_image_set_sample,
     .close = eti_image_set_close,
     .describe = describe_cifar100,
 };

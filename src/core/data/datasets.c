@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/base/sized.h"
+#include "core/data/fields.h"
 #include "core/recipe/later.h"
 #include "core/recipe/options.h"
 #include "etude/data.h"
@@ -43,6 +44,7 @@ eti_dataset_later(const char *name)
 
 const char *const et_split_names[] = {"train", "test", NULL};
 const char *const et_data_auto[] = {"auto", NULL};
+const char *const et_pad_names[] = {"longest", "max", NULL};
 
 const struct et_dataset_class *
 et_dataset_find(const char *name)
@@ -80,7 +82,8 @@ open_class(struct et_ctx *cx, struct et_dataset *self)
         ET_TRY(et_alloc(cx, c->state_size, &self->state));
     ET_TRY(c->open(cx, self));
     struct et_data_facts *f = &self->facts;
-    if (f->kind == ET_DATA_TOKENS) {
+    ET_TRY(eti_facts_check(cx, self));
+    if (c->tokens) {
         if (f->n_tokens <= self->common->seq_len)
             return ET_FAIL(
                 cx, ET_EFORMAT, "%s: %lld tokens (%s) but seq_len %lld needs %lld",
@@ -88,6 +91,8 @@ open_class(struct et_ctx *cx, struct et_dataset *self)
                 et_split_names[self->common->split], (long long)self->common->seq_len,
                 (long long)self->common->seq_len + 1);
         f->n_samples = (f->n_tokens - 1) / self->common->seq_len;
+        f->field[ET_FIELD_X].shape[0] = f->field[ET_FIELD_TARGET].shape[0] =
+            self->common->seq_len;
     }
     return ET_OK;
 }

@@ -38,7 +38,7 @@ const struct et_dataset_class et_dataset_fashion_mnist = {
         },
     .state_size = sizeof(struct eti_image_set),
     .open = open_fashion_mnist,
-    .image = eti_image_set_image,
+    .sample = eti_image_set_sample,
     .close = eti_image_set_close,
     .describe = eti_idx_describe_mnist,
 };

@@ -17,24 +17,63 @@ place(int64_t i, int64_t n)
     return n > 1 ? i * (n - 1) / (PLACES - 1) : 0;
 }
 
-static et_status
-hash_images(struct et_ctx *cx, const struct et_dataset *set, XXH3_state_t *hash)
+static bool
+is_dense(const struct et_pixels *p)
 {
-    const struct et_data_facts *f = &set->facts;
-    size_t bytes = (size_t)(f->C * f->H * f->W);
-    void *scratch;
-    ET_TRY(et_alloc(cx, bytes + 1, &scratch));
-    for (int64_t i = 0; i < PLACES && f->n_samples > 0; i++) {
-        struct et_error why = {0};
-        const uint8_t *pixels = NULL;
-        int32_t label = -1; /* as is one that cannot be read */
-        if (set->type->image(set, place(i, f->n_samples), scratch, &pixels, &label,
-                             &why) == ET_OK)
-            XXH3_64bits_update(hash, pixels, bytes);
-        XXH3_64bits_update(hash, &label, sizeof label);
+    return p->stride_x == p->C
+               ? p->stride_c == 1 && p->stride_y == p->W * p->C
+               : p->stride_x == 1 && p->stride_y == p->W && p->stride_c == p->H * p->W;
+}
+
+/* The bytes of an image as they lie, by which a run is known that was saved before
+ * samples had fields; one by one where there are gaps. */
+static void
+hash_pixels(const struct et_pixels *p, XXH3_state_t *hash)
+{
+    if (is_dense(p)) {
+        XXH3_64bits_update(hash, p->data, (size_t)(p->C * p->H * p->W));
+        return;
     }
-    et_free(cx, scratch);
-    return ET_OK;
+    for (int c = 0; c < p->C; c++)
+        for (int64_t y = 0; y < p->H; y++)
+            for (int64_t x = 0; x < p->W; x++)
+                XXH3_64bits_update(
+                    hash, p->data + c * p->stride_c + y * p->stride_y + x * p->stride_x,
+                    1);
+}
+
+static void
+hash_sample(const struct et_sample *s, XXH3_state_t *hash)
+{
+    const struct et_data_facts *f = s->facts;
+    for (int i = 0; i < f->n_fields; i++) {
+        size_t n = et_dtype_size(f->field[i].dtype);
+        if (f->field[i].kind <= ET_FIELD_MASK) {
+            hash_pixels(&s->v[i].pixels, hash);
+            continue;
+        }
+        for (int k = 0; k < f->field[i].ndim; k++)
+            n *= (size_t)s->v[i].shape[k];
+        XXH3_64bits_update(hash, s->v[i].data, n);
+    }
+}
+
+static void
+hash_samples(const struct et_dataset *set, XXH3_state_t *hash)
+{
+    struct eti_room room = {0};
+    struct et_sample sample;
+    int64_t n = set->facts.n_samples;
+    for (int64_t i = 0; i < PLACES && n > 0; i++) {
+        static const int32_t unreadable = -1;
+        struct et_error why = {0};
+        bool broken;
+        if (eti_sample_read(set, place(i, n), &room, &sample, &why, &broken) == ET_OK)
+            hash_sample(&sample, hash);
+        else
+            XXH3_64bits_update(hash, &unreadable, sizeof unreadable);
+    }
+    eti_room_free(&room);
 }
 
 static void
@@ -54,18 +93,24 @@ et_status
 eti_data_fingerprint(struct et_ctx *cx, const struct et_dataset *set, uint64_t *out)
 {
     const struct et_data_facts *f = &set->facts;
-    const int64_t facts[] = {f->kind, f->n_samples, f->n_tokens, f->C, f->H, f->W};
+    const int64_t *shape = f->field[ET_FIELD_X].shape;
+    const bool image = eti_facts_image(f) == ET_FIELD_X, stream = set->type->tokens;
+    const int64_t facts[] = {stream,
+                             f->n_samples,
+                             f->n_tokens,
+                             image ? shape[0] : 0,
+                             image ? shape[1] : 0,
+                             image ? shape[2] : 0};
     XXH3_state_t *hash = XXH3_createState();
-    et_status status = ET_OK;
     if (!hash)
         return ET_FAIL(cx, ET_ENOMEM, "out of memory: a fingerprint of the data");
     XXH3_64bits_reset(hash);
     XXH3_64bits_update(hash, facts, sizeof facts);
-    if (f->kind == ET_DATA_TOKENS)
+    if (stream)
         hash_tokens(set, hash);
     else
-        status = hash_images(cx, set, hash);
+        hash_samples(set, hash);
     *out = XXH3_64bits_digest(hash);
     XXH3_freeState(hash);
-    return status;
+    return ET_OK;
 }

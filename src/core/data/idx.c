@@ -47,20 +47,6 @@ check_pair(struct et_ctx *cx, const char *image_path, const struct eti_idx *imag
     return ET_OK;
 }
 
-static void
-fill_facts(struct et_data_facts *f, const struct eti_idx *images)
-{
-    f->kind = ET_DATA_IMAGES;
-    f->n_samples = images->shape[0];
-    f->bytes = images->shape[0] * images->item_bytes;
-    f->H = (int)images->shape[1];
-    f->W = (int)images->shape[2];
-    f->C = images->ndim == 4 ? (int)images->shape[3] : 1;
-    f->stride_c = 1;
-    f->stride_x = f->C;
-    f->stride_y = (int64_t)f->C * f->W;
-}
-
 et_status
 eti_idx_open(struct et_ctx *cx, struct et_dataset *self, const char *dir,
              const char *images, const char *labels, int num_classes)
@@ -73,8 +59,7 @@ eti_idx_open(struct et_ctx *cx, struct et_dataset *self, const char *dir,
     ET_TRY(load(cx, set, image_path, &x));
     ET_TRY(load(cx, set, label_path, &y));
     ET_TRY(check_pair(cx, image_path, &x, label_path, &y));
-    fill_facts(&self->facts, &x);
-    int64_t n = self->facts.n_samples;
+    int64_t n = x.shape[0];
     ET_TRY(eti_image_set_reserve(cx, set, n));
     int largest = 0;
     for (int64_t i = 0; i < n; i++) {
@@ -82,8 +67,10 @@ eti_idx_open(struct et_ctx *cx, struct et_dataset *self, const char *dir,
         set->labels[i] = y.data[i];
         largest = set->labels[i] > largest ? set->labels[i] : largest;
     }
-    self->facts.num_classes = num_classes ? num_classes : largest + 1;
-    return eti_image_set_check(cx, set, label_path, n, self->facts.num_classes);
+    num_classes = num_classes ? num_classes : largest + 1;
+    et_facts_images(&self->facts, n, x.ndim == 4 ? (int)x.shape[3] : 1, x.shape[1],
+                    x.shape[2], num_classes);
+    return eti_image_set_check(cx, set, label_path, n, num_classes);
 }
 
 et_status
@@ -97,8 +84,7 @@ void
 eti_idx_describe_mnist(const void *options, struct et_data_facts *out)
 {
     (void)options;
-    *out = (struct et_data_facts){
-        .kind = ET_DATA_IMAGES, .C = 1, .H = 28, .W = 28, .num_classes = 10};
+    et_facts_images(out, 0, 1, 28, 28, 10);
 }
 
 struct options {
@@ -161,6 +147,6 @@ const struct et_dataset_class et_dataset_idx = {
         },
     .state_size = sizeof(struct eti_image_set),
     .open = open_idx,
-    .image = eti_image_set_image,
+    .sample = eti_image_set_sample,
     .close = eti_image_set_close,
 };

@@ -21,14 +21,15 @@ eti_image_set_check(struct et_ctx *cx, const struct eti_image_set *set,
 }
 
 et_status
-eti_image_set_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
-                    const uint8_t **pixels, int32_t *label, struct et_error *why)
+eti_image_set_sample(const struct et_dataset *self, int64_t at, struct et_sample *out,
+                     struct et_error *why)
 {
     const struct eti_image_set *set = self->state;
-    (void)scratch;
+    const int64_t *n = self->facts.field[ET_FIELD_X].shape;
     (void)why;
-    *pixels = set->pixels[at];
-    *label = set->labels[at];
+    out->v[ET_FIELD_X].pixels = (set->planar ? et_pixels_chw : et_pixels_hwc)(
+        set->pixels[at], (int)n[0], n[1], n[2]);
+    out->v[ET_FIELD_TARGET].data = &set->labels[at];
     return ET_OK;
 }
 

@@ -12,6 +12,7 @@ struct eti_image_set {
     int n_blocks;
     const uint8_t **pixels; /* N pointers to raw samples in the blocks; owned */
     int32_t *labels;        /* N; owned */
+    bool planar;            /* channel by channel, not those of a pixel side by side */
 };
 
 /* Allocates PIXELS and LABELS for N samples. */
@@ -22,10 +23,10 @@ ET_NODISCARD et_status eti_image_set_check(struct et_ctx *cx,
                                            const struct eti_image_set *set,
                                            const char *path, int64_t n,
                                            int num_classes);
-/* The image and close hooks. */
-ET_NODISCARD et_status eti_image_set_image(const struct et_dataset *self, int64_t at,
-                                           uint8_t *scratch, const uint8_t **pixels,
-                                           int32_t *label, struct et_error *why);
+/* The sample and close hooks. */
+ET_NODISCARD et_status eti_image_set_sample(const struct et_dataset *self, int64_t at,
+                                            struct et_sample *out,
+                                            struct et_error *why);
 void eti_image_set_close(struct et_dataset *self);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "core/base/sized.h"
 #include "core/base/assert.h"
+#include "core/base/memory.h"
 #include "core/base/thread.h"
 #include "core/data/loader_impl.h"
 #include "core/graph/upload.h"
@@ -142,14 +143,54 @@ give_up(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
     return status;
 }
 
+/* Column I of the slot as D, a part of what it has room for: one that it has had, or
+ * another. */
+static et_status
+find_view(struct et_ctx *cx, struct eti_slot *s, int i, const struct et_desc *d,
+          struct et_tensor **out)
+{
+    struct eti_views *of = &s->of[i];
+    for (int64_t k = 0; k < of->n; k++)
+        if (et_desc_equal(&of->v[k]->desc, d)) {
+            *out = of->v[k];
+            return ET_OK;
+        }
+    ET_TRY(eti_grow(cx, &of->v, &of->room, of->n + 1, sizeof(struct et_tensor *)));
+    ET_TRY(et_tensor_view(cx, of->v[0]->storage, 0, d, of->v[0]->name, out));
+    of->v[of->n++] = *out;
+    return ET_OK;
+}
+
+/* The tensors of the batch that is in the slot. */
+static et_status
+show_tensors(struct et_ctx *cx, const struct et_loader *l, struct eti_slot *s)
+{
+    struct et_batch *b = &s->batch;
+    for (int i = 0; i < l->n_columns; i++) {
+        if (!l->resident || i != ET_FIELD_X) {
+            ET_TRY(find_view(cx, s, i, &b->field[i].desc, &b->field[i].tensor));
+            continue;
+        }
+        struct et_desc d = s->of[i].v[0]->desc;
+        d.shape[0] = b->n_samples;
+        ET_TRY(find_view(cx, s, i, &d, &b->frames));
+    }
+    return ET_OK;
+}
+
 /* To the device, while it is at the batches before. */
 static et_status
-send_batch(struct eti_slot *s)
+send_batch(const struct et_loader *l, struct eti_slot *s)
 {
     const struct et_batch *b = &s->batch;
-    struct et_tensor *to[] = {s->frames ? b->frames : b->x_tensor, b->target_tensor};
-    const void *from[] = {s->frames ? s->frames : b->x, b->target};
-    return eti_lane_send(s->lane, to, from, 2);
+    struct et_tensor *to[ET_MAX_FIELDS];
+    const void *from[ET_MAX_FIELDS];
+    for (int i = 0; i < l->n_columns; i++) {
+        bool framed = s->frames && i == ET_FIELD_X;
+        to[i] = framed ? b->frames : b->field[i].tensor;
+        from[i] = framed ? s->frames : s->of[i].memory;
+    }
+    return eti_lane_send(s->lane, to, from, l->n_columns);
 }
 
 static et_status
@@ -175,8 +216,10 @@ next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
         et_report(cx, ET_LOG_WARN, "%s", s->skipped.message);
     if (s->status != ET_OK)
         return give_up(cx, l, s);
+    if (l->config.dev)
+        ET_TRY(show_tensors(cx, l, s));
     if (s->lane)
-        ET_TRY(send_batch(s));
+        ET_TRY(send_batch(l, s));
     *out = &s->batch;
     return ET_OK;
 }
@@ -235,9 +278,11 @@ et_loader_get_info(const struct et_loader *l, struct et_loader_info *out)
         .batch_size = l->batch_size,
         .workers = l->n_threads,
         .corrupt = l->n_corrupt,
-        .x_desc = l->x_desc,
-        .target_desc = l->target_desc,
+        .n_fields = l->n_columns,
     };
+    memcpy(out->field, l->field, sizeof out->field);
+    for (int i = 0; i < l->n_columns; i++)
+        out->desc[i] = l->column[i].desc;
     pthread_mutex_unlock(&locked->lock);
 }
 
@@ -256,6 +301,11 @@ check_config(struct et_ctx *cx, struct et_loader *l)
     if (o->batch_size % l->config.world_size)
         return ET_FAIL(cx, ET_EINVAL, "batch %" PRId64 " is not divisible by %d ranks",
                        o->batch_size, l->config.world_size);
+    if (o->bucket && !l->data->type->length)
+        return ET_FAIL(cx, ET_EINVAL,
+                       "%s does not say how long its samples are, and bucket asks for "
+                       "it",
+                       name);
     return ET_OK;
 }
 
@@ -265,9 +315,8 @@ count_batches(struct et_ctx *cx, struct et_loader *l)
 {
     const struct et_data_options *o = l->data->common;
     const struct et_data_facts *f = &l->data->facts;
-    l->n = f->kind == ET_DATA_TOKENS
-               ? eti_loader_windows(f, o->seq_len, l->config.train)
-               : f->n_samples;
+    l->n = l->data->type->tokens ? eti_loader_windows(f, o->seq_len, l->config.train)
+                                 : f->n_samples;
     l->batch_size = o->batch_size;
     l->batches = (l->n + (o->drop_last ? 0 : o->batch_size - 1)) / o->batch_size;
     if (o->subset_num_batches == 0 || l->batches == 0)
@@ -279,7 +328,7 @@ count_batches(struct et_ctx *cx, struct et_loader *l)
     if (o->subset_num_batches > 0 && o->subset_num_batches < l->batches)
         l->batches = o->subset_num_batches;
     l->samples = l->batches * o->batch_size < l->n ? l->batches * o->batch_size : l->n;
-    l->max_corrupt = f->kind == ET_DATA_IMAGES ? (int64_t)(o->max_corrupt * l->n) : 0;
+    l->max_corrupt = (int64_t)(o->max_corrupt * (double)l->n);
     return ET_OK;
 }
 
@@ -288,20 +337,11 @@ describe(struct et_ctx *cx, struct et_loader *l)
 {
     const struct et_data_options *o = l->data->common;
     const struct et_data_facts *f = &l->data->facts;
-    int64_t N = l->batch_size / l->config.world_size;
-    if (f->kind == ET_DATA_TOKENS) {
-        et_desc_init(&l->x_desc, ET_I32, 2, (int64_t[]){N, o->seq_len}, ET_ROW_MAJOR);
-        l->target_desc = l->x_desc;
-        return ET_OK;
-    }
-    struct eti_pipeline *p = &l->pipeline;
-    ET_TRY(eti_pipeline_init(cx, p, f, o->resolution, &o->transforms));
-    et_desc_init(&l->x_desc, ET_F32, 4, (int64_t[]){N, f->C, p->out_h, p->out_w},
-                 ET_CHANNELS_LAST);
-    et_desc_init(&l->target_desc, ET_I32, 1, &N, ET_ROW_MAJOR);
-    l->x_stride = f->C * p->out_h * p->out_w;
-    l->raw_bytes = (int64_t)f->C * f->H * f->W;
-    return ET_OK;
+    l->image = eti_facts_image(f);
+    if (l->image >= 0)
+        ET_TRY(eti_pipeline_init(cx, &l->pipeline, &f->field[l->image], o->resolution,
+                                 &o->transforms));
+    return eti_collate_init(cx, l);
 }
 
 static int
@@ -315,100 +355,111 @@ choose_workers(const struct et_loader *l)
     return cores / 4 < MAX_AUTO_WORKERS ? (int)(cores / 4) + 1 : MAX_AUTO_WORKERS;
 }
 
-static et_status
-view_first(struct et_ctx *cx, const struct et_tensor *whole, int64_t n,
-           struct et_tensor **out)
-{
-    struct et_desc d = whole->desc;
-    d.shape[0] = n;
-    return et_tensor_view(cx, whole->storage, 0, &d, whole->name, out);
-}
+/* ---- a slot's memory ---- */
 
-/* The slot's batch, or what it is made of, as tensors of the device. */
+/* The device's memory for column I, for the longest batch; or for what images of the
+ * device are shown of. */
 static et_status
-make_tensors(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
+make_tensor(struct et_ctx *cx, const struct et_loader *l, struct eti_slot *s, int i)
 {
-    const struct et_desc *x = &l->x_desc, *t = &l->target_desc;
-    struct et_device *dev = l->config.dev;
-    const int64_t frames[] = {x->shape[0], ET_FRAME_NUMBERS};
-    if (l->resident)
-        ET_TRY(et_tensor_new(cx, dev, ET_I32, 2, frames, ET_ROW_MAJOR, "frames",
-                             &s->full.x));
-    else
-        ET_TRY(et_tensor_new(cx, dev, x->dtype, x->ndim, x->shape,
-                             x->ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR, "x",
-                             &s->full.x));
-    ET_TRY(et_tensor_new(cx, dev, t->dtype, t->ndim, t->shape, ET_ROW_MAJOR, "target",
-                         &s->full.target));
+    const struct eti_column *c = &l->column[i];
+    struct eti_views *of = &s->of[i];
+    struct et_desc d = c->desc;
+    const char *name = i == ET_FIELD_X ? "x" : l->field[i].name;
+    if (l->resident && i == ET_FIELD_X) {
+        const int64_t frames[] = {d.shape[0], ET_FRAME_NUMBERS};
+        et_desc_init(&d, ET_I32, 2, frames, ET_ROW_MAJOR);
+        name = "frames";
+    }
+    ET_TRY(eti_grow(cx, &of->v, &of->room, 2, sizeof(struct et_tensor *)));
+    ET_TRY(et_tensor_new(cx, l->config.dev, d.dtype, d.ndim, d.shape,
+                         l->field[i].kind == ET_FIELD_IMAGE && d.ndim == 4
+                             ? ET_CHANNELS_LAST
+                             : ET_ROW_MAJOR,
+                         name, &of->v[0]));
+    of->n = 1;
+    /* The epoch's last batch may be smaller. */
     bool spare;
     int64_t first, n = eti_loader_slice(l, l->batches - 1, &first, &spare);
-    if (n == x->shape[0])
-        return ET_OK;
-    ET_TRY(view_first(cx, s->full.x, n, &s->last.x));
-    return view_first(cx, s->full.target, n, &s->last.target);
+    struct et_tensor *last;
+    d.shape[0] = n;
+    return c->differs ? ET_OK : find_view(cx, s, i, &d, &last);
 }
 
-/* Where batches are filled: in the device's memory itself if the host reaches it, so
- * that a step reads them where they lie. */
+/* Where column I is written: in the device's memory itself if the host reaches it, so
+ * that a step reads it where it lies. */
 static et_status
-make_memory(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
+make_column(struct et_ctx *cx, const struct et_loader *l, struct eti_slot *s, int i)
 {
-    struct et_batch *b = &s->batch;
     struct et_device *dev = l->config.dev;
-    size_t x = et_desc_bytes(&b->x_desc), target = et_desc_bytes(&b->target_desc);
-    if (!dev) {
-        ET_TRY(et_alloc(cx, x, &b->x));
-        return et_alloc(cx, target, (void **)&b->target);
+    const struct eti_column *c = &l->column[i];
+    struct eti_views *of = &s->of[i];
+    size_t bytes = et_desc_bytes(&c->desc);
+    if (c->differs)
+        ET_TRY(et_alloc(cx, (size_t)c->desc.shape[0] * sizeof *of->length,
+                        (void **)&of->length));
+    if (!dev)
+        return et_alloc(cx, bytes, &of->memory);
+    ET_TRY(make_tensor(cx, l, s, i));
+    if (!eti_lane_needed(dev)) {
+        of->memory = et_tensor_data(of->v[0]);
+        return ET_OK;
     }
-    ET_TRY(make_tensors(cx, l, s));
-    if (eti_lane_needed(dev)) {
-        ET_TRY(eti_lane_new(dev, &s->lane));
-        if (l->resident)
-            ET_TRY(eti_pinned_new(dev, et_desc_bytes(&s->full.x->desc),
-                                  (void **)&s->frames));
-        else
-            ET_TRY(eti_pinned_new(dev, x, &b->x));
-        return eti_pinned_new(dev, target, (void **)&b->target);
-    }
-    b->x = et_tensor_data(s->full.x);
-    b->target = et_tensor_data(s->full.target);
-    return ET_OK;
+    if (l->resident && i == ET_FIELD_X)
+        return eti_pinned_new(dev, et_desc_bytes(&of->v[0]->desc), (void **)&s->frames);
+    return eti_pinned_new(dev, bytes, &of->memory);
 }
 
 static et_status
 make_slot(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
 {
     struct et_batch *b = &s->batch;
-    b->x_desc = l->x_desc;
-    b->target_desc = l->target_desc;
     b->raw = l->resident ? eti_resident_tensor(l->resident) : NULL;
     b->table = l->table;
-    ET_TRY(make_memory(cx, l, s));
-    if (l->data->facts.kind == ET_DATA_TOKENS)
+    b->fields = l->field;
+    b->n_fields = l->n_columns;
+    for (int i = 0; i < l->n_columns; i++) {
+        ET_TRY(make_column(cx, l, s, i));
+        b->field[i].desc = l->column[i].desc;
+        b->field[i].host.any = s->of[i].memory;
+    }
+    if (l->config.dev && eti_lane_needed(l->config.dev))
+        ET_TRY(eti_lane_new(l->config.dev, &s->lane));
+    if (l->data->common->bucket)
+        ET_TRY(et_alloc(cx, eti_bucket_bytes(l), (void **)&s->bucket.place));
+    if (l->image < 0)
         return ET_OK;
-    return et_alloc(cx, 2 * (size_t)l->raw_bytes + eti_pipeline_scratch(&l->pipeline),
-                    (void **)&s->scratch);
+    return et_alloc(cx, eti_pipeline_scratch(&l->pipeline), (void **)&s->scratch);
+}
+
+static void
+free_column(struct et_loader *l, struct eti_views *of)
+{
+    struct et_device *dev = l->config.dev;
+    if (dev && eti_lane_needed(dev))
+        eti_pinned_free(dev, of->memory);
+    else if (!dev)
+        et_free(l->cx, of->memory);
+    while (of->n > 0)
+        et_tensor_free(&of->v[--of->n]);
+    et_free(l->cx, of->v);
+    et_free(l->cx, of->length);
 }
 
 static void
 free_slot(struct et_loader *l, struct eti_slot *s)
 {
-    struct et_ctx *cx = l->cx;
     struct et_device *dev = l->config.dev;
     if (dev && eti_lane_needed(dev)) {
         eti_lane_free(&s->lane);
         eti_pinned_free(dev, s->frames);
-        eti_pinned_free(dev, s->batch.x);
-        eti_pinned_free(dev, s->batch.target);
-    } else if (!dev) {
-        et_free(cx, s->batch.x);
-        et_free(cx, s->batch.target);
     }
-    et_tensor_free(&s->last.x);
-    et_tensor_free(&s->last.target);
-    et_tensor_free(&s->full.x);
-    et_tensor_free(&s->full.target);
-    et_free(cx, s->scratch);
+    for (int i = 0; i < l->n_columns; i++)
+        free_column(l, &s->of[i]);
+    for (int i = 0; i < 2; i++)
+        eti_room_free(&s->room[i]);
+    et_free(l->cx, s->bucket.place);
+    et_free(l->cx, s->scratch);
 }
 
 static et_status
@@ -435,12 +486,12 @@ settle(struct et_ctx *cx, struct et_loader *l)
 {
     struct et_dataset *data = l->data;
     const struct eti_pipeline *p = &l->pipeline;
-    if (data->facts.kind != ET_DATA_IMAGES || p->resizes || !l->config.dev)
+    if (l->image != ET_FIELD_X || p->resizes || !l->config.dev)
         return ET_OK;
     ET_TRY(eti_resident_open(cx, data, l->config.dev, &l->resident));
     if (!l->resident)
         return ET_OK;
-    const int64_t shape[] = {data->facts.C, 256};
+    const int64_t shape[] = {p->C, 256};
     ET_TRY(et_tensor_new(cx, l->config.dev, ET_F32, 2, shape, ET_ROW_MAJOR, "table",
                          &l->table));
     return et_tensor_write(cx, l->table, p->table, et_desc_bytes(&l->table->desc));

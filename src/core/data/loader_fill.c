@@ -8,7 +8,6 @@
 
 #include "core/data/file.h"
 #include "core/data/loader_impl.h"
-#include "core/data/order.h"
 
 /* ---- which samples ---- */
 
@@ -53,8 +52,11 @@ window_phase(const struct et_loader *l, int64_t epoch)
 }
 
 static int64_t
-sample_at(const struct et_loader *l, const struct eti_order *order, int64_t place)
+sample_at(const struct et_loader *l, struct eti_slot *s, const struct eti_order *order,
+          int64_t place)
 {
+    if (s->bucket.place)
+        return eti_bucket_at(l, &s->bucket, order, s->batch.epoch, place);
     return l->data->common->shuffle ? eti_order_at(order, place) : place;
 }
 
@@ -87,37 +89,19 @@ note_corrupt(struct et_loader *l, struct eti_slot *s, int64_t at,
     return status;
 }
 
-/* A raw image on its way into a batch. */
-struct raw {
-    const uint8_t *pixels;
-    int32_t label;
-    int64_t at; /* its number in the data set */
-};
-
 /* Has the memory fetched that will be read next: samples come in random order, and
  * waiting for them takes as long as writing them (measured at 784 bytes). */
 static void
-prefetch(const uint8_t *p, int64_t bytes)
+prefetch(const struct et_pixels *image)
 {
     enum { LINE = 64, MOST = 4096 };
+    const uint8_t *p = image->data;
+    const int64_t bytes = image->C * image->H * image->W;
     for (int64_t i = 0; i < bytes && i < MOST; i += LINE)
         __builtin_prefetch(p + i);
 }
 
-/* A label that is no class would make the loss NaN, long after; negative ones count for
- * nothing. */
-static et_status
-check_label(const struct et_loader *l, struct eti_slot *s, int64_t at, int32_t label)
-{
-    int classes = l->data->facts.num_classes;
-    if (label < classes || classes == 0)
-        return ET_OK;
-    return eti_why(&s->why, ET_EFORMAT,
-                   "%s: sample %" PRId64 " has the label %d, and there are %d classes",
-                   l->data->type->info.name, at, (int)label, classes);
-}
-
-/* The same of the N tokens of sample AT. */
+/* A token that is none would make the loss NaN, long after. Of the N of sample AT. */
 static et_status
 check_tokens(const struct et_loader *l, struct eti_slot *s, int64_t at,
              const int32_t *token, int64_t n)
@@ -125,7 +109,7 @@ check_tokens(const struct et_loader *l, struct eti_slot *s, int64_t at,
     int32_t largest = 0;
     for (int64_t i = 0; i < n; i++)
         largest = token[i] > largest ? token[i] : largest;
-    int64_t vocab_size = l->data->facts.vocab_size;
+    int64_t vocab_size = l->data->facts.field[ET_FIELD_X].below;
     if (largest < vocab_size || vocab_size == 0)
         return ET_OK;
     return eti_why(&s->why, ET_EFORMAT,
@@ -133,74 +117,96 @@ check_tokens(const struct et_loader *l, struct eti_slot *s, int64_t at,
                    l->data->type->info.name, at, (int)largest, vocab_size);
 }
 
-/* Finds sample AT, or the next one that can be read. */
+/* Finds sample *AT, or the next one that can be read. */
 static et_status
-read_image(struct et_loader *l, struct eti_slot *s, int64_t at, uint8_t *scratch,
-           struct raw *out)
+read_sample(struct et_loader *l, struct eti_slot *s, int64_t *at, struct eti_room *room,
+            struct et_sample *out)
 {
-    const struct et_dataset *data = l->data;
     for (;;) {
         struct et_error why = {0};
-        et_status status =
-            data->type->image(data, at, scratch, &out->pixels, &out->label, &why);
-        out->at = at;
+        bool broken;
+        et_status status = eti_sample_read(l->data, *at, room, out, &why, &broken);
         if (status == ET_OK)
-            return check_label(l, s, at, out->label);
+            return ET_OK;
+        if (broken)
+            return eti_why(&s->why, status, "%.900s", why.message);
         if (status != ET_EFORMAT)
             return eti_why(&s->why, status, "%.900s (sample %" PRId64 ")", why.message,
-                           at);
-        ET_TRY(note_corrupt(l, s, at, &why));
-        at = (at + 1) % l->n;
+                           *at);
+        ET_TRY(note_corrupt(l, s, *at, &why));
+        *at = (*at + 1) % l->n;
     }
+}
+
+/* Where the device has the pixels: what sample R shows of image AT. */
+static void
+write_frame(const struct et_loader *l, struct eti_slot *s, int64_t r, int64_t at)
+{
+    int32_t *row = s->frames + r * ET_FRAME_NUMBERS;
+    struct et_frame f;
+    eti_pipeline_frame(&l->pipeline, l->config.seed, s->batch.first + r, &f);
+    row[ET_FRAME_SAMPLE] = (int32_t)at;
+    row[ET_FRAME_Y] = (int32_t)f.y;
+    row[ET_FRAME_X] = (int32_t)f.x;
+    row[ET_FRAME_Y_MIN] = (int32_t)f.y_min;
+    row[ET_FRAME_X_MIN] = (int32_t)f.x_min;
+    row[ET_FRAME_Y_MAX] = (int32_t)f.y_max;
+    row[ET_FRAME_X_MAX] = (int32_t)f.x_max;
+    row[ET_FRAME_FLIPPED] = f.flipped;
+}
+
+static et_status
+write_sample(const struct et_loader *l, struct eti_slot *s, int64_t r, int64_t at,
+             const struct et_sample *sample)
+{
+    if (l->resident)
+        write_frame(l, s, r, at);
+    else if (l->image >= 0)
+        eti_pipeline_run(&l->pipeline, &sample->v[l->image].pixels, s->scratch,
+                         l->config.seed, s->batch.first + r,
+                         (float *)s->of[l->image].memory + r * l->column[l->image].row);
+    return eti_collate_sample(l, s, r, at, sample);
 }
 
 /* Reads one sample ahead of writing. */
 static et_status
-fill_images(struct et_loader *l, struct eti_slot *s, const struct eti_order *order,
-            int64_t first)
+fill_samples(struct et_loader *l, struct eti_slot *s, const struct eti_order *order,
+             int64_t first)
 {
-    struct et_batch *b = &s->batch;
-    uint8_t *resized = s->scratch + 2 * l->raw_bytes;
-    struct raw raw[2];
-    for (int64_t i = 0; i <= b->n_samples; i++) {
-        if (i < b->n_samples) {
-            ET_TRY(read_image(l, s, sample_at(l, order, first + i),
-                              s->scratch + i % 2 * l->raw_bytes, &raw[i % 2]));
-            prefetch(raw[i % 2].pixels, l->raw_bytes);
+    const int64_t n = s->batch.n_samples;
+    struct et_sample sample[2];
+    int64_t at[2];
+    for (int64_t i = 0; i <= n; i++) {
+        const int now = i % 2, last = 1 - now;
+        if (i < n) {
+            at[now] = sample_at(l, s, order, first + i);
+            ET_TRY(read_sample(l, s, &at[now], &s->room[now], &sample[now]));
+            if (l->image >= 0 && !l->resident)
+                prefetch(&sample[now].v[l->image].pixels);
         }
-        if (i == 0)
-            continue;
-        const struct raw *r = &raw[(i - 1) % 2];
-        b->target[i - 1] = r->label;
-        eti_pipeline_run(&l->pipeline, r->pixels, resized, l->config.seed,
-                         b->first + i - 1, (float *)b->x + (i - 1) * l->x_stride);
+        if (i > 0)
+            ET_TRY(write_sample(l, s, i - 1, at[last], &sample[last]));
     }
+    eti_collate_end(l, s);
     return ET_OK;
 }
 
-/* Where the device has the pixels: what the samples show of them. */
-static et_status
-fill_frames(struct et_loader *l, struct eti_slot *s, const struct eti_order *order,
-            int64_t first)
+/* How many tokens the samples [FIRST, FIRST + N) of the epoch have: known without
+ * reading them, so that all ranks come to the same number. */
+static int64_t
+count_tokens(const struct et_loader *l, struct eti_slot *s,
+             const struct eti_order *order, int64_t first, int64_t n)
 {
-    struct et_batch *b = &s->batch;
-    int32_t *row = s->frames;
-    struct raw raw;
-    for (int64_t i = 0; i < b->n_samples; i++, row += ET_FRAME_NUMBERS) {
-        struct et_frame f;
-        ET_TRY(read_image(l, s, sample_at(l, order, first + i), s->scratch, &raw));
-        b->target[i] = raw.label;
-        eti_pipeline_frame(&l->pipeline, l->config.seed, b->first + i, &f);
-        row[ET_FRAME_SAMPLE] = (int32_t)raw.at;
-        row[ET_FRAME_Y] = (int32_t)f.y;
-        row[ET_FRAME_X] = (int32_t)f.x;
-        row[ET_FRAME_Y_MIN] = (int32_t)f.y_min;
-        row[ET_FRAME_X_MIN] = (int32_t)f.x_min;
-        row[ET_FRAME_Y_MAX] = (int32_t)f.y_max;
-        row[ET_FRAME_X_MAX] = (int32_t)f.x_max;
-        row[ET_FRAME_FLIPPED] = f.flipped;
-    }
-    return ET_OK;
+    const struct et_dataset_class *c = l->data->type;
+    const struct eti_column *x = &l->column[ET_FIELD_X];
+    int64_t sum = 0;
+    if (l->field[ET_FIELD_X].kind != ET_FIELD_TOKENS)
+        return 0;
+    if (!x->differs)
+        return n * x->row;
+    for (int64_t i = 0; c->length && i < n; i++)
+        sum += c->length(l->data, sample_at(l, s, order, first + i));
+    return sum;
 }
 
 static et_status
@@ -210,10 +216,10 @@ fill_tokens(struct et_loader *l, struct eti_slot *s, const struct eti_order *ord
     struct et_batch *b = &s->batch;
     const struct et_dataset *data = l->data;
     int64_t T = data->common->seq_len, phase = window_phase(l, b->epoch);
-    int32_t *x = b->x, *target = b->target;
+    int32_t *x = s->of[ET_FIELD_X].memory, *target = s->of[ET_FIELD_TARGET].memory;
     for (int64_t i = 0; i < b->n_samples; i++, x += T, target += T) {
         struct et_error why = {0};
-        int64_t at = sample_at(l, order, first + i), begin = phase + at * T;
+        int64_t at = sample_at(l, s, order, first + i), begin = phase + at * T;
         et_status status = data->type->tokens(data, begin, T, x, &why);
         if (status == ET_OK)
             status = data->type->tokens(data, begin + T, 1, &target[T - 1], &why);
@@ -224,8 +230,7 @@ fill_tokens(struct et_loader *l, struct eti_slot *s, const struct eti_order *ord
         ET_TRY(check_tokens(l, s, at, x, 1));
         ET_TRY(check_tokens(l, s, at, target, T));
     }
-    b->n_tokens = b->n_samples * T;
-    b->all_tokens = b->all_samples * T;
+    eti_collate_end(l, s);
     return ET_OK;
 }
 
@@ -241,13 +246,10 @@ eti_loader_fill(struct et_loader *l, struct eti_slot *s)
     b->n_samples = eti_loader_slice(l, b->batch, &first, &b->spare);
     b->all_samples = eti_loader_whole(l, b->batch);
     b->first = b->epoch * l->samples + first;
-    b->x_desc.shape[0] = b->target_desc.shape[0] = b->n_samples;
-    const struct eti_batch_tensors *t =
-        b->n_samples == l->x_desc.shape[0] ? &s->full : &s->last;
-    *(l->resident ? &b->frames : &b->x_tensor) = t->x;
-    b->target_tensor = t->target;
     eti_order_init(&order, l->n, l->config.seed, b->epoch);
-    return l->data->facts.kind == ET_DATA_TOKENS ? fill_tokens(l, s, &order, first)
-           : l->resident                         ? fill_frames(l, s, &order, first)
-                                                 : fill_images(l, s, &order, first);
+    b->n_tokens = count_tokens(l, s, &order, first, b->n_samples);
+    b->all_tokens =
+        count_tokens(l, s, &order, b->batch * l->batch_size, b->all_samples);
+    return l->data->type->tokens ? fill_tokens(l, s, &order, first)
+                                 : fill_samples(l, s, &order, first);
 }

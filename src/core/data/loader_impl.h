@@ -5,11 +5,22 @@
 
 #include <pthread.h>
 
+#include "core/data/fields.h"
+#include "core/data/order.h"
 #include "core/data/pipeline.h"
 #include "core/data/resident.h"
 #include "etude/archive.h"
 
 enum eti_slot_state { ETI_SLOT_FREE, ETI_SLOT_FILLING, ETI_SLOT_READY, ETI_SLOT_HELD };
+
+/* How a field becomes a part of a batch: see collate.c. */
+struct eti_column {
+    int from;            /* the data set's field; -1: the mask of what is padding */
+    struct et_desc desc; /* of a full batch, as long as batches get */
+    int64_t row;         /* numbers of one sample there */
+    int64_t step;        /* of them, for one entry of a sample's first axis */
+    bool differs;        /* in length, by batch */
+};
 
 struct eti_slot {
     struct et_batch batch;
@@ -18,13 +29,22 @@ struct eti_slot {
     uint64_t generation; /* of the loader when claimed; a seek makes it stale */
     et_status status;    /* of filling */
     struct et_error why;
-    int64_t n_skipped;                /* samples first found unreadable here */
-    struct et_error skipped;          /* the last of them */
-    uint8_t *scratch;                 /* two raw samples, then a resized one */
-    int32_t *frames;                  /* of resident images: [N,ET_FRAME_NUMBERS] */
-    struct eti_batch_tensors {        /* the batch's memory; NULL without a device */
-        struct et_tensor *x, *target; /* x: its frames, of resident images */
-    } full, last;          /* last: of the epoch's last batch where that is smaller */
+    int64_t n_skipped;              /* samples first found unreadable here */
+    struct et_error skipped;        /* the last of them */
+    struct eti_room room[2];        /* of the sample that is written, and the next */
+    uint8_t *scratch;               /* a resized image */
+    int32_t *frames;                /* of resident images: [N,ET_FRAME_NUMBERS] */
+    struct eti_bucket {             /* where the order is one by length: */
+        struct eti_bucketed *place; /* a window of it */
+        int64_t epoch, window;      /* which, where it is FULL */
+        bool full;
+    } bucket;
+    struct eti_views {
+        void *memory;         /* on the host, for the longest batch */
+        int32_t *length;      /* [N]: of this batch's samples; where they differ */
+        struct et_tensor **v; /* on the device: all of it, and shapes that it has had */
+        int64_t n, room;
+    } of[ET_MAX_FIELDS];
     struct eti_lane *lane; /* to the tensors, where they lie elsewhere than the batch */
 };
 
@@ -32,13 +52,16 @@ struct et_loader {
     struct et_ctx *cx;
     struct et_dataset *data;
     struct et_loader_config config;
-    struct eti_pipeline pipeline; /* images */
+    struct eti_pipeline pipeline; /* of the image, where there is one */
+    int image;                    /* its place; -1: there is none */
     int64_t n;                    /* samples of the data set, per epoch */
     int64_t batch_size;           /* global */
     int64_t batches, samples;     /* per epoch, as consumed */
-    struct et_desc x_desc, target_desc;
-    int64_t x_stride;              /* elements of x per sample */
-    int64_t raw_bytes;             /* images: of a raw sample */
+    int n_columns;                /* fields of a batch */
+    struct eti_column column[ET_MAX_FIELDS];
+    struct et_field field[ET_MAX_FIELDS]; /* what they are */
+    int64_t multiple;                     /* lengths that differ are a multiple of it */
+    int64_t raw_bytes;                    /* of a raw sample; INT64_MAX: it differs */
     struct eti_resident *resident; /* the data set on the device; NULL: it is not */
     struct et_tensor *table;       /* of resident images: the pipeline's, f32 [C,256] */
 
@@ -78,5 +101,24 @@ int64_t eti_loader_windows(const struct et_data_facts *f, int64_t T, bool train)
 /* Writes batch s->number into the slot. From any thread, without the lock; says what
  * went wrong in s->why. */
 ET_NODISCARD et_status eti_loader_fill(struct et_loader *l, struct eti_slot *s);
+
+/* ---- bucket.c: samples of like length together ---- */
+
+/* Bytes of a window. */
+size_t eti_bucket_bytes(const struct et_loader *l);
+/* Which sample comes at PLACE of EPOCH. */
+int64_t eti_bucket_at(const struct et_loader *l, struct eti_bucket *b,
+                      const struct eti_order *order, int64_t epoch, int64_t place);
+
+/* ---- collate.c: samples into batches ---- */
+
+/* Which columns there are, and how long batches of what differs get. */
+ET_NODISCARD et_status eti_collate_init(struct et_ctx *cx, struct et_loader *l);
+/* Writes sample R of the slot's batch, but for its image. EFORMAT, told in s->why. */
+ET_NODISCARD et_status eti_collate_sample(const struct et_loader *l, struct eti_slot *s,
+                                          int64_t r, int64_t at,
+                                          const struct et_sample *sample);
+/* When all are written: settles how long the batch is, and fills what is short. */
+void eti_collate_end(const struct et_loader *l, struct eti_slot *s);
 
 #endif

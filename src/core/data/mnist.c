@@ -28,7 +28,7 @@ const struct et_dataset_class et_dataset_mnist = {
         },
     .state_size = sizeof(struct eti_image_set),
     .open = eti_idx_open_mnist,
-    .image = eti_image_set_image,
+    .sample = eti_image_set_sample,
     .close = eti_image_set_close,
     .describe = eti_idx_describe_mnist,
 };

@@ -44,7 +44,7 @@ check_steps(struct et_ctx *cx, struct eti_pipeline *p, bool resolution)
             return ET_FAIL(cx, ET_EINVAL, "transforms: %s must be first%s", name,
                            resolution ? ", and excludes resolution" : "");
         if (t->type->check)
-            ET_TRY(t->type->check(cx, t->options, p->raw.C, &p->out_h, &p->out_w));
+            ET_TRY(t->type->check(cx, t->options, p->C, &p->out_h, &p->out_w));
         if (t->type->resize) {
             t->type->resize(t->options, &p->h, &p->w);
             p->out_h = p->h;
@@ -59,7 +59,7 @@ fill_table(struct eti_pipeline *p)
 {
     const struct eti_transform_step *last =
         p->n_steps ? &p->step[p->n_steps - 1] : NULL;
-    for (int c = 0; c < p->raw.C; c++)
+    for (int c = 0; c < p->C; c++)
         for (int byte = 0; byte < 256; byte++) {
             double v = byte / 255.0;
             if (last && last->type->value)
@@ -68,21 +68,34 @@ fill_table(struct eti_pipeline *p)
         }
 }
 
+/* A batch has images of one size: where the data have not, the list begins with it. */
+static et_status
+check_size(struct et_ctx *cx, const struct eti_pipeline *p)
+{
+    if ((p->h > 0 && p->w > 0) || (p->n_steps > 0 && p->step[0].type->resize))
+        return ET_OK;
+    et_status status =
+        ET_FAIL(cx, ET_EINVAL, "the images differ in size, and a batch has one");
+    et_hint(cx, "transforms that begin with resize, or resolution, give them one");
+    return status;
+}
+
 et_status
 eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
-                  const struct et_data_facts *facts, int64_t resolution,
+                  const struct et_field *image, int64_t resolution,
                   const struct et_parts *transforms)
 {
     *p = (struct eti_pipeline){
-        .raw = *facts,
-        .h = resolution ? resolution : facts->H,
-        .w = resolution ? resolution : facts->W,
+        .C = (int)image->shape[0],
+        .h = resolution ? resolution : image->shape[1],
+        .w = resolution ? resolution : image->shape[2],
     };
     p->out_h = p->h;
     p->out_w = p->w;
     ET_TRY(add_steps(cx, p, transforms));
+    ET_TRY(check_size(cx, p));
     ET_TRY(check_steps(cx, p, resolution != 0));
-    p->resizes = p->h != facts->H || p->w != facts->W;
+    p->resizes = p->h != image->shape[1] || p->w != image->shape[2];
     fill_table(p);
     return ET_OK;
 }
@@ -90,15 +103,15 @@ eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
 size_t
 eti_pipeline_scratch(const struct eti_pipeline *p)
 {
-    return p->resizes ? (size_t)(p->h * p->w * p->raw.C) : 0;
+    return p->resizes ? (size_t)(p->h * p->w * p->C) : 0;
 }
 
 /* Bilinear with half-pixel centres: output i looks at (i + 1/2) * from / to - 1/2.
  * Differs from Pillow: no low-pass filter when shrinking. */
 static void
-resize(const struct eti_pipeline *p, const uint8_t *src, uint8_t *out)
+resize(const struct eti_pipeline *p, const struct et_pixels *f, uint8_t *out)
 {
-    const struct et_data_facts *f = &p->raw;
+    const uint8_t *src = f->data;
     double scale_y = (double)f->H / p->h, scale_x = (double)f->W / p->w;
     for (int64_t i = 0; i < p->h; i++) {
         double y = (i + 0.5) * scale_y - 0.5;
@@ -134,12 +147,6 @@ eti_frame_crop(struct et_frame *f, int64_t dy, int64_t dx, int64_t h, int64_t w)
     f->w = w;
 }
 
-/* Where raw pixels lie. */
-struct raster {
-    const uint8_t *pixels;
-    int64_t stride_y, stride_x, stride_c;
-};
-
 static int64_t
 clamp(int64_t v, int64_t high)
 {
@@ -150,7 +157,7 @@ static float *
 write_black(const struct eti_pipeline *p, int64_t n, float *out)
 {
     for (int64_t i = 0; i < n; i++)
-        for (int c = 0; c < p->raw.C; c++)
+        for (int c = 0; c < p->C; c++)
             *out++ = p->table[c][0];
     return out;
 }
@@ -171,7 +178,7 @@ static float *
 write_pixels(const struct eti_pipeline *p, const uint8_t *src, int64_t step,
              int64_t stride_c, int64_t n, float *out)
 {
-    int C = p->raw.C;
+    int C = p->C;
     if (C == 1 && step == 1)
         return write_span(p->table, src, 1, 0, 1, n, out);
     if (C == 1 && step == -1)
@@ -182,7 +189,7 @@ write_pixels(const struct eti_pipeline *p, const uint8_t *src, int64_t step,
 }
 
 static void
-write_frame(const struct eti_pipeline *p, const struct raster *r,
+write_frame(const struct eti_pipeline *p, const struct et_pixels *r,
             const struct et_frame *f, float *out)
 {
     /* Columns [from, to) of the frame are seen. */
@@ -196,7 +203,7 @@ write_frame(const struct eti_pipeline *p, const struct raster *r,
             continue;
         }
         out = write_black(p, from, out);
-        out = write_pixels(p, r->pixels + y * r->stride_y + first * r->stride_x, step,
+        out = write_pixels(p, r->data + y * r->stride_y + first * r->stride_x, step,
                            r->stride_c, to - from, out);
         out = write_black(p, f->w - to, out);
     }
@@ -225,15 +232,44 @@ eti_pipeline_frame(const struct eti_pipeline *p, uint32_t seed, int64_t place,
 }
 
 void
-eti_pipeline_run(const struct eti_pipeline *p, const uint8_t *pixels, uint8_t *scratch,
-                 uint32_t seed, int64_t place, float *out)
+eti_pipeline_run(const struct eti_pipeline *p, const struct et_pixels *pixels,
+                 uint8_t *scratch, uint32_t seed, int64_t place, float *out)
 {
-    struct raster r = {pixels, p->raw.stride_y, p->raw.stride_x, p->raw.stride_c};
+    struct et_pixels r = *pixels;
     struct et_frame f;
     if (p->resizes) {
         resize(p, pixels, scratch);
-        r = (struct raster){scratch, p->w * p->raw.C, p->raw.C, 1};
+        r = et_pixels_hwc(scratch, p->C, p->h, p->w);
     }
     eti_pipeline_frame(p, seed, place, &f);
     write_frame(p, &r, &f, out);
+}
+
+/* The row or column of a mask of N that is under I of the OUT that images have after
+ * resizing: the one in which its middle lies. */
+static int64_t
+nearest(int64_t i, int64_t n, int64_t out)
+{
+    return (2 * i + 1) * n / (2 * out);
+}
+
+void
+eti_pipeline_mask(const struct eti_pipeline *p, const struct et_pixels *mask,
+                  uint32_t seed, int64_t place, int32_t *out)
+{
+    struct et_frame f;
+    eti_pipeline_frame(p, seed, place, &f);
+    for (int64_t i = 0; i < f.h; i++) {
+        int64_t y = f.y + i;
+        bool seen = y >= f.y_min && y < f.y_max;
+        const uint8_t *row =
+            mask->data + (seen ? nearest(y, mask->H, p->h) * mask->stride_y : 0);
+        for (int64_t j = 0; j < f.w; j++) {
+            int64_t x = f.flipped ? f.x + f.w - 1 - j : f.x + j;
+            int v = UINT8_MAX;
+            if (seen && x >= f.x_min && x < f.x_max)
+                v = row[nearest(x, mask->W, p->w) * mask->stride_x];
+            *out++ = v == UINT8_MAX ? ET_IGNORE_INDEX : v;
+        }
+    }
 }

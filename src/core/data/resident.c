@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/data/fields.h"
 #include "core/data/file.h"
 #include "core/graph/staging.h"
 #include "core/graph/upload.h"
@@ -26,16 +27,40 @@ struct eti_resident {
     int users;
 };
 
-/* How all samples lie, one behind the other; FALSE where that leaves gaps. */
+/* How all images lie, one behind the other, if they do as P, the first; false where
+ * that leaves gaps. */
 static bool
-describe(const struct et_data_facts *f, struct et_desc *d)
+describe(const struct et_pixels *p, int64_t n, struct et_desc *d)
 {
-    const int64_t shape[] = {f->n_samples, f->C, f->H, f->W};
+    const int64_t shape[] = {n, p->C, p->H, p->W};
     et_desc_init(d, ET_U8, 4, shape, ET_ROW_MAJOR);
-    d->stride[1] = f->stride_c;
-    d->stride[2] = f->stride_y;
-    d->stride[3] = f->stride_x;
+    d->stride[1] = p->stride_c;
+    d->stride[2] = p->stride_y;
+    d->stride[3] = p->stride_x;
     return et_desc_is_dense(d);
+}
+
+static bool
+lies_as(const struct et_pixels *p, const struct et_pixels *first)
+{
+    return p->stride_c == first->stride_c && p->stride_y == first->stride_y &&
+           p->stride_x == first->stride_x;
+}
+
+/* Image AT, if it can be had from the data set's own memory. */
+static bool
+find_image(const struct et_dataset *data, int64_t at, struct eti_room *room,
+           struct et_pixels *out)
+{
+    const int i = eti_facts_image(&data->facts);
+    struct et_sample s;
+    struct et_error why = {0};
+    bool broken;
+    if (eti_sample_read(data, at, room, &s, &why, &broken) != ET_OK ||
+        eti_sample_is_read(&s, i))
+        return false;
+    *out = s.v[i].pixels;
+    return true;
 }
 
 /* Would N samples of BYTES take no more than their share? */
@@ -84,20 +109,22 @@ put(struct sender *s, const uint8_t *from, size_t bytes)
     return ET_OK;
 }
 
-/* *WHOLE: every sample could be had from the data set's own memory. */
+/* *WHOLE: every image could be had from the data set's own memory, and lies as the
+ * first. */
 static et_status
-send_samples(const struct et_dataset *data, struct sender *s, uint8_t *scratch,
+send_samples(const struct et_dataset *data, struct sender *s, struct eti_room *room,
              size_t bytes, bool *whole)
 {
+    struct et_pixels first = {0}, p;
     *whole = false;
     for (int64_t at = 0; at < data->facts.n_samples; at++) {
-        struct et_error why = {0};
-        const uint8_t *pixels;
-        int32_t label;
-        if (data->type->image(data, at, scratch, &pixels, &label, &why) != ET_OK ||
-            pixels == scratch)
+        if (!find_image(data, at, room, &p))
             return ET_OK;
-        ET_TRY(put(s, pixels, bytes));
+        if (at == 0)
+            first = p;
+        if (!lies_as(&p, &first))
+            return ET_OK;
+        ET_TRY(put(s, p.data, bytes));
     }
     *whole = true;
     return flush(s);
@@ -106,18 +133,16 @@ send_samples(const struct et_dataset *data, struct sender *s, uint8_t *scratch,
 static et_status
 send(struct et_ctx *cx, struct eti_resident *r, bool *whole)
 {
-    const struct et_data_facts *f = &r->data->facts;
-    size_t bytes = (size_t)f->C * (size_t)f->H * (size_t)f->W;
-    struct sender *s;
-    uint8_t *scratch;
-    ET_TRY(et_alloc(cx, sizeof *s + ETI_STAGED_BYTES, (void **)&s));
-    et_status status = et_alloc(cx, bytes, (void **)&scratch);
-    if (status == ET_OK) {
-        s->dev = r->dev;
-        s->to = et_tensor_data(r->raw);
-        status = send_samples(r->data, s, scratch, bytes, whole);
-        et_free(cx, scratch);
-    }
+    const int64_t *n = r->raw->desc.shape;
+    struct eti_room room = {0};
+    void *block;
+    ET_TRY(et_alloc(cx, sizeof(struct sender) + ETI_STAGED_BYTES, &block));
+    struct sender *s = block;
+    s->dev = r->dev;
+    s->to = et_tensor_data(r->raw);
+    et_status status =
+        send_samples(r->data, s, &room, (size_t)(n[1] * n[2] * n[3]), whole);
+    eti_room_free(&room);
     et_free(cx, s);
     return status;
 }
@@ -141,11 +166,22 @@ make(struct et_ctx *cx, struct eti_resident *r, const struct et_desc *d, bool *w
     return status == ET_OK ? send(cx, r, whole) : status;
 }
 
+/* Could the images lie on DEV, and how would they? */
+static bool
+may_lie(const struct et_dataset *data, struct et_device *dev, struct et_desc *d)
+{
+    struct eti_room room = {0};
+    struct et_pixels p;
+    bool has = data->facts.n_samples > 0 && find_image(data, 0, &room, &p);
+    eti_room_free(&room);
+    return has && describe(&p, data->facts.n_samples, d) &&
+           is_small(dev, data->facts.n_samples, p.C * p.H * p.W);
+}
+
 et_status
 eti_resident_open(struct et_ctx *cx, struct et_dataset *data, struct et_device *dev,
                   struct eti_resident **out)
 {
-    const struct et_data_facts *f = &data->facts;
     struct et_desc d;
     bool whole = false;
     char text[32];
@@ -156,8 +192,7 @@ eti_resident_open(struct et_ctx *cx, struct et_dataset *data, struct et_device *
             *out = r;
             return ET_OK;
         }
-    if (!eti_lane_needed(dev) || !describe(f, &d) ||
-        !is_small(dev, f->n_samples, (int64_t)f->C * f->H * f->W))
+    if (!eti_lane_needed(dev) || !may_lie(data, dev, &d))
         return ET_OK;
     struct eti_resident *r;
     ET_TRY(et_alloc(cx, sizeof *r, (void **)&r));
@@ -173,7 +208,7 @@ eti_resident_open(struct et_ctx *cx, struct et_dataset *data, struct et_device *
     data->resident = *out = r;
     et_report(cx, ET_LOG_DEBUG,
               "%s: %" PRId64 " images lie on the device (%s), which makes the batches",
-              data->type->info.name, f->n_samples,
+              data->type->info.name, data->facts.n_samples,
               eti_size_text((int64_t)et_desc_bytes(&d), text, sizeof text));
     return ET_OK;
 }
@@ -201,7 +236,27 @@ eti_resident_tensor(const struct eti_resident *r)
 struct et_tensor *
 et_batch_x(struct et_graph *g, const struct et_batch *b)
 {
-    const int64_t *shape = b->x_desc.shape;
-    return b->raw ? et_image_batch(g, b->raw, b->frames, b->table, shape[2], shape[3])
-                  : b->x_tensor;
+    const struct et_batch_field *x = &b->field[ET_FIELD_X];
+    return b->raw ? et_image_batch(g, b->raw, b->frames, b->table, x->desc.shape[2],
+                                   x->desc.shape[3])
+                  : x->tensor;
+}
+
+struct et_samples
+et_batch_samples(struct et_graph *g, const struct et_batch *b)
+{
+    struct et_samples s = {.x = et_batch_x(g, b), .n = b->n_samples};
+    if (b->n_fields > ET_FIELD_TARGET)
+        s.target = b->field[ET_FIELD_TARGET].tensor;
+    for (int i = ET_FIELD_TARGET + 1; i < b->n_fields; i++)
+        s.other[s.n_others++] =
+            (struct et_named_tensor){b->fields[i].name, b->field[i].tensor};
+    return s;
+}
+
+struct et_tensor *
+et_batch_tensor(const struct et_batch *b, const char *name)
+{
+    const struct et_field *field = et_field_find(b->fields, b->n_fields, name);
+    return field ? b->field[field - b->fields].tensor : NULL;
 }

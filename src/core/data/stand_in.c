@@ -4,21 +4,23 @@
 
 #include <string.h>
 
+#include "core/data/fields.h"
 #include "core/data/stand_in.h"
 #include "core/recipe/options.h"
 
-enum { BATCHES = 2 }; /* that it has samples for */
+enum {
+    BATCHES = 2, /* that it has samples for */
+    SIDE = 256,  /* of images whose size is not known */
+};
 
 static et_status
-black_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
-            const uint8_t **pixels, int32_t *label, struct et_error *why)
+zero_sample(const struct et_dataset *self, int64_t at, struct et_sample *out,
+            struct et_error *why)
 {
-    const struct et_data_facts *f = &self->facts;
     (void)at;
     (void)why;
-    memset(scratch, 0, (size_t)f->C * (size_t)f->H * (size_t)f->W);
-    *pixels = scratch;
-    *label = 0;
+    for (int i = 0; i < self->facts.n_fields; i++)
+        ET_TRY(eti_sample_zero(out, i));
     return ET_OK;
 }
 
@@ -33,21 +35,20 @@ no_tokens(const struct et_dataset *self, int64_t at, int64_t n, int32_t *out,
     return ET_OK;
 }
 
-/* How many there are, and how they lie. */
+/* How many there are, and how large where that differs. */
 static void
-complete(const struct et_data_options *o, struct et_data_facts *f)
+complete(const struct et_dataset_class *c, const struct et_data_options *o,
+         struct et_data_facts *f)
 {
     int64_t batch = o->batch_size == ET_INT_UNSET ? 1 : o->batch_size;
     f->n_samples = BATCHES * batch;
-    if (f->kind == ET_DATA_TOKENS) { /* a window more: training begins at a phase */
+    if (c->tokens) /* a window more: training begins at a phase */
         f->n_tokens = (f->n_samples + 1) * o->seq_len + 1;
-        f->bytes = f->n_tokens * (int64_t)sizeof(int32_t);
-        return;
-    }
-    f->stride_c = 1;
-    f->stride_x = f->C;
-    f->stride_y = (int64_t)f->C * f->W;
-    f->bytes = f->n_samples * f->stride_y * f->H;
+    for (int i = 0; i < f->n_fields; i++)
+        for (int k = 0; k < f->field[i].ndim; k++)
+            if (f->field[i].shape[k] < 0)
+                f->field[i].shape[k] =
+                    f->field[i].kind <= ET_FIELD_MASK ? SIDE : o->seq_len;
 }
 
 et_status
@@ -77,9 +78,13 @@ eti_stand_in_open(struct et_ctx *cx, const struct et_dataset_class *c,
     }
     self->common = self->options;
     c->describe(options, &self->facts);
-    complete(self->common, &self->facts);
-    type->image = self->facts.kind == ET_DATA_IMAGES ? black_image : NULL;
-    type->tokens = self->facts.kind == ET_DATA_TOKENS ? no_tokens : NULL;
+    complete(c, self->common, &self->facts);
+    type->sample = c->sample ? zero_sample : NULL;
+    type->tokens = c->tokens ? no_tokens : NULL;
+    type->length = NULL;
+    status = eti_facts_check(cx, self);
+    if (status != ET_OK)
+        et_dataset_close(&self);
     *out = self;
-    return ET_OK;
+    return status;
 }

@@ -2,7 +2,7 @@
 /* summary.c: what a dataset holds, for `etude data inspect`. */
 #include <math.h>
 
-#include "etude/data.h"
+#include "core/data/fields.h"
 
 enum { TOKENS_AT_ONCE = 4096 };
 
@@ -12,18 +12,18 @@ struct moments {
 };
 
 static void
-add_pixels(const struct et_data_facts *f, const uint8_t *pixels, struct moments *m)
+add_pixels(const struct et_pixels *f, struct moments *m)
 {
     for (int c = 0; c < f->C; c++) {
         int64_t sum = 0, squares = 0;
         for (int64_t y = 0; y < f->H; y++) {
-            const uint8_t *p = pixels + c * f->stride_c + y * f->stride_y;
+            const uint8_t *p = f->data + c * f->stride_c + y * f->stride_y;
             for (int64_t x = 0; x < f->W; x++, p += f->stride_x) {
                 sum += *p;
                 squares += *p * *p;
             }
         }
-        m[c].n += (double)f->H * f->W;
+        m[c].n += (double)f->H * (double)f->W;
         m[c].sum += (double)sum;
         m[c].squares += (double)squares;
     }
@@ -38,29 +38,47 @@ note_value(struct et_data_summary *s, int32_t value)
     s->n_read++;
 }
 
-static et_status
-read_images(struct et_ctx *cx, const struct et_dataset *data, int64_t n,
-            struct et_data_summary *s)
+/* Labels are counted; other targets are not. */
+static void
+note_label(const struct et_sample *sample, struct et_data_summary *s)
 {
-    const struct et_data_facts *f = &data->facts;
+    const struct et_field *target = et_facts_target(sample->facts);
+    int32_t label = -1;
+    s->n_read++;
+    if (!target || target->kind != ET_FIELD_VALUES || target->ndim > 0 ||
+        et_dtype_is_float(target->dtype))
+        return;
+    if (eti_convert(sample->v[ET_FIELD_TARGET].data, target->dtype, 1, ET_I32,
+                    &label) &&
+        label >= 0 && label < s->n_counts)
+        s->counts[label]++;
+    if (s->n_first < (int)(sizeof s->first / sizeof *s->first))
+        s->first[s->n_first++] = label;
+}
+
+static et_status
+read_samples(struct et_ctx *cx, const struct et_dataset *data, int64_t n,
+             struct et_data_summary *s)
+{
     struct moments m[ET_MAX_CHANNELS] = {{0}};
-    uint8_t *scratch;
-    ET_TRY(et_alloc(cx, (size_t)f->C * f->H * f->W, (void **)&scratch));
+    struct eti_room room = {0};
+    struct et_sample sample;
+    int image = eti_facts_image(&data->facts);
     et_status status = ET_OK;
     for (int64_t i = 0; i < n && status == ET_OK; i++) {
-        const uint8_t *pixels;
-        int32_t label;
         struct et_error why = {0};
-        status = data->type->image(data, i, scratch, &pixels, &label, &why);
-        if (status == ET_OK) {
-            add_pixels(f, pixels, m);
-            note_value(s, label);
-        } else {
+        bool broken;
+        status = eti_sample_read(data, i, &room, &sample, &why, &broken);
+        if (status != ET_OK) {
             ET_FAIL(cx, status, "%s", why.message);
+            break;
         }
+        if (image >= 0)
+            add_pixels(&sample.v[image].pixels, m);
+        note_label(&sample, s);
     }
-    et_free(cx, scratch);
-    for (int c = 0; c < f->C && m[c].n > 0; c++) {
+    eti_room_free(&room);
+    for (int c = 0; c < ET_MAX_CHANNELS && m[c].n > 0; c++) {
         double mean = m[c].sum / m[c].n, square = m[c].squares / m[c].n;
         s->mean[c] = mean / 255;
         s->std[c] = sqrt(square > mean * mean ? square - mean * mean : 0) / 255;
@@ -89,16 +107,17 @@ et_status
 et_data_summarise(struct et_ctx *cx, const struct et_dataset *data, int64_t limit,
                   struct et_data_summary *out)
 {
-    bool is_text = data->facts.kind == ET_DATA_TOKENS;
+    bool is_text = data->type->tokens != NULL;
     int64_t n = is_text ? data->facts.n_tokens : data->facts.n_samples;
     if (limit > 0 && limit < n)
         n = limit;
     *out = (struct et_data_summary){.facts = data->facts};
-    out->n_counts = is_text ? data->facts.vocab_size : data->facts.num_classes;
+    out->n_counts =
+        is_text ? data->facts.field[ET_FIELD_X].below : et_facts_classes(&data->facts);
     ET_TRY(et_alloc(cx, (size_t)out->n_counts * sizeof *out->counts,
                     (void **)&out->counts));
     et_status s =
-        is_text ? read_tokens(cx, data, n, out) : read_images(cx, data, n, out);
+        is_text ? read_tokens(cx, data, n, out) : read_samples(cx, data, n, out);
     if (s != ET_OK)
         et_data_summary_release(cx, out);
     return s;

@@ -124,18 +124,9 @@ open_images(struct et_ctx *cx, struct et_dataset *self)
     int64_t bytes = side * side * o->channels, n = o->num_unique;
     if (n > o->num_samples)
         n = o->num_samples;
-    self->facts = (struct et_data_facts){
-        .kind = ET_DATA_IMAGES,
-        .n_samples = o->num_samples,
-        .bytes = n * bytes,
-        .C = (int)o->channels,
-        .H = (int)side,
-        .W = (int)side,
-        .stride_c = 1,
-        .stride_x = o->channels,
-        .stride_y = side * o->channels,
-        .num_classes = (int)o->num_classes,
-    };
+    et_facts_images(&self->facts, o->num_samples, (int)o->channels, side, side,
+                    o->num_classes);
+    self->facts.bytes = n * bytes;
     ET_TRY(et_alloc(cx, (size_t)(n * bytes), (void **)&set->block[0].data));
     set->n_blocks = 1;
     ET_TRY(eti_image_set_reserve(cx, set, n));
@@ -149,25 +140,19 @@ open_images(struct et_ctx *cx, struct et_dataset *self)
 }
 
 static et_status
-read_image(const struct et_dataset *self, int64_t at, uint8_t *scratch,
-           const uint8_t **pixels, int32_t *label, struct et_error *why)
+read_sample(const struct et_dataset *self, int64_t at, struct et_sample *out,
+            struct et_error *why)
 {
     const struct options *o = self->options;
-    return eti_image_set_image(self, at % o->num_unique, scratch, pixels, label, why);
+    return eti_image_set_sample(self, at % o->num_unique, out, why);
 }
 
 static void
 describe_images(const void *options, struct et_data_facts *out)
 {
     const struct options *o = options;
-    int side = (int)(o->common.resolution ? o->common.resolution : DEFAULT_SIDE);
-    *out = (struct et_data_facts){
-        .kind = ET_DATA_IMAGES,
-        .C = (int)o->channels,
-        .H = side,
-        .W = side,
-        .num_classes = (int)o->num_classes,
-    };
+    int64_t side = o->common.resolution ? o->common.resolution : DEFAULT_SIDE;
+    et_facts_images(out, 0, (int)o->channels, side, side, o->num_classes);
 }
 
 const struct et_dataset_class et_dataset_synthetic_images = {
@@ -183,7 +168,7 @@ const struct et_dataset_class et_dataset_synthetic_images = {
         },
     .state_size = sizeof(struct eti_image_set),
     .open = open_images,
-    .image = read_image,
+    .sample = read_sample,
     .close = eti_image_set_close,
     .describe = describe_images,
 };

@@ -50,13 +50,8 @@ open_tokens(struct et_ctx *cx, struct et_dataset *self)
     const struct options *o = self->options;
     (void)cx;
     /* One window more, so that training has its samples at every phase. */
-    int64_t n = (o->num_samples + 1) * o->common.seq_len;
-    self->facts = (struct et_data_facts){
-        .kind = ET_DATA_TOKENS,
-        .bytes = n * (int64_t)sizeof(int32_t),
-        .n_tokens = n,
-        .vocab_size = o->vocab_size,
-    };
+    et_facts_stream(&self->facts, (o->num_samples + 1) * o->common.seq_len,
+                    o->vocab_size);
     return ET_OK;
 }
 
@@ -80,7 +75,7 @@ static void
 describe_synthetic_tokens(const void *options, struct et_data_facts *out)
 {
     const struct options *o = options;
-    *out = (struct et_data_facts){.kind = ET_DATA_TOKENS, .vocab_size = o->vocab_size};
+    et_facts_stream(out, 0, o->vocab_size);
 }
 
 const struct et_dataset_class et_dataset_synthetic_tokens = {

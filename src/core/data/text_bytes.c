@@ -24,7 +24,7 @@ static void
 describe_text_bytes(const void *options, struct et_data_facts *out)
 {
     (void)options;
-    *out = (struct et_data_facts){.kind = ET_DATA_TOKENS, .vocab_size = 256};
+    et_facts_stream(out, 0, 256);
 }
 
 const struct et_dataset_class et_dataset_text_bytes = {

@@ -60,12 +60,8 @@ eti_token_file_open(struct et_ctx *cx, struct et_dataset *self, const char *path
         from = n - n / 10;
     t->width = width;
     t->begin = header + from * width;
-    self->facts = (struct et_data_facts){
-        .kind = ET_DATA_TOKENS,
-        .bytes = (to - from) * width,
-        .n_tokens = to - from,
-        .vocab_size = vocab_size,
-    };
+    et_facts_stream(&self->facts, to - from, vocab_size);
+    self->facts.bytes = (to - from) * width;
     return ET_OK;
 }
 
@@ -128,16 +124,17 @@ eti_token_file_tokens(const struct et_dataset *self, int64_t at, int64_t n,
                       int32_t *out, struct et_error *why)
 {
     const struct eti_token_file *t = self->state;
+    const int64_t vocab_size = self->facts.field[ET_FIELD_X].below;
     uint8_t bytes[CHUNK_BYTES];
     while (n > 0) {
         int64_t some = n < CHUNK_BYTES / t->width ? n : CHUNK_BYTES / t->width;
         ET_TRY(eti_file_read(&t->file, bytes, some * t->width, t->begin + at * t->width,
                              why));
-        int64_t bad = widen(bytes, t->width, some, self->facts.vocab_size, out);
+        int64_t bad = widen(bytes, t->width, some, vocab_size, out);
         if (bad >= 0)
             return eti_why(why, ET_EFORMAT,
                            "%s: token %d at %" PRId64 " >= vocabulary %" PRId64,
-                           t->file.path, out[bad], at + bad, self->facts.vocab_size);
+                           t->file.path, out[bad], at + bad, vocab_size);
         at += some;
         out += some;
         n -= some;

@@ -61,7 +61,7 @@ static void
 describe_tokens(const void *options, struct et_data_facts *out)
 {
     const struct options *o = options;
-    *out = (struct et_data_facts){.kind = ET_DATA_TOKENS, .vocab_size = o->vocab_size};
+    et_facts_stream(out, 0, o->vocab_size);
 }
 
 const struct et_dataset_class et_dataset_tokens = {

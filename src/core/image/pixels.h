@@ -10,14 +10,6 @@
 
 #include "etude/transform.h"
 
-/* A picture that is somewhere: value (y, x, c) is data[y * stride_y + x * stride_x +
- * c * stride_c]. Strides may be negative. Borrowed memory. */
-struct et_pixels {
-    const uint8_t *data;
-    int C;
-    int64_t H, W, stride_c, stride_y, stride_x;
-};
-
 /* Memory that is used again, by one thread at a time. It only grows, and is malloc's:
  * a context's is for the thread that has the context. Zero it to begin. */
 struct eti_scratch {

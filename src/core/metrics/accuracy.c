@@ -7,8 +7,9 @@
 
 static struct et_tensor *
 update(struct et_graph *g, const struct et_metric_options *o, struct et_tensor *logits,
-       struct et_tensor *target)
+       const struct et_samples *samples)
 {
+    struct et_tensor *target = samples->target;
     if (target && et_dtype_is_float(target->desc.dtype))
         target = et_argmax(g, target, 1);
     struct et_tensor *counted = eti_metric_counted(g, target, o->ignore_index);

@@ -13,8 +13,9 @@ by_class(struct et_graph *g, struct et_tensor *x)
 
 struct et_tensor *
 eti_metric_confusion(struct et_graph *g, const struct et_metric_options *o,
-                     struct et_tensor *logits, struct et_tensor *target)
+                     struct et_tensor *logits, const struct et_samples *samples)
 {
+    struct et_tensor *target = samples->target;
     if (!logits || !target)
         return NULL;
     if (et_dtype_is_float(target->desc.dtype))

@@ -6,12 +6,12 @@
 
 static struct et_tensor *
 update(struct et_graph *g, const struct et_metric_options *o, struct et_tensor *outputs,
-       struct et_tensor *target)
+       const struct et_samples *samples)
 {
-    if (!outputs || !target)
+    if (!outputs)
         return NULL;
     struct et_tensor *each =
-        et_model_loss(o->model, g, outputs, target, ET_REDUCE_NONE);
+        et_model_loss(o->model, g, outputs, samples, ET_REDUCE_NONE);
     struct et_tensor *n = et_fill(g, ET_F32, 0, NULL, (double)outputs->desc.shape[0]);
     return eti_metric_pair(g, et_sum(g, each, 0, false), n);
 }

@@ -5,8 +5,9 @@
 
 static struct et_tensor *
 update(struct et_graph *g, const struct et_metric_options *o, struct et_tensor *logits,
-       struct et_tensor *target)
+       const struct et_samples *samples)
 {
+    struct et_tensor *target = samples->target;
     if (!logits || !target)
         return NULL;
     struct et_tensor *counted = eti_metric_counted(g, target, o->ignore_index);

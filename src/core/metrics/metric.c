@@ -166,15 +166,16 @@ et_metric_reset(struct et_metric *m)
 /* BEGINS: the totals are those of this batch alone. */
 static void
 add_up(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
-       struct et_tensor *target, bool begins)
+       const struct et_samples *samples, bool begins)
 {
+    struct et_tensor *target = samples->target;
     if (!outputs || !target) {
         eti_missing(g, begins ? "et_metric_begin" : "et_metric_update",
                     ETI_LIST(outputs, target), 2);
         return;
     }
     bool was = et_autocast(g, true); /* sums are f32 whatever the outputs are */
-    struct et_tensor *batch = m->type->update(g, m->options, outputs, target);
+    struct et_tensor *batch = m->type->update(g, m->options, outputs, samples);
     et_autocast(g, was);
     struct et_tensor *t = begins ? batch : et_add(g, batch, m->carry);
     struct et_tensor *q =
@@ -185,16 +186,16 @@ add_up(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
 
 void
 et_metric_update(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
-                 struct et_tensor *target)
+                 const struct et_samples *samples)
 {
-    add_up(g, m, outputs, target, false);
+    add_up(g, m, outputs, samples, false);
 }
 
 void
 et_metric_begin(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
-                struct et_tensor *target)
+                const struct et_samples *samples)
 {
-    add_up(g, m, outputs, target, true);
+    add_up(g, m, outputs, samples, true);
 }
 
 void
@@ -269,9 +270,9 @@ eti_metric_counted(struct et_graph *g, struct et_tensor *target, int64_t ignore_
     return et_add_scalar(g, et_neg(g, ignored), 1);
 }
 
-struct et_tensor *
-eti_metric_losses(struct et_graph *g, const struct et_metric_options *o,
-                  struct et_tensor *logits, struct et_tensor *target)
+static struct et_tensor *
+losses_of(struct et_graph *g, const struct et_metric_options *o,
+          struct et_tensor *logits, struct et_tensor *target)
 {
     if (!logits || !target)
         return NULL;
@@ -284,13 +285,21 @@ eti_metric_losses(struct et_graph *g, const struct et_metric_options *o,
 }
 
 struct et_tensor *
-eti_metric_token_losses(struct et_graph *g, const struct et_metric_options *o,
-                        struct et_tensor *logits, struct et_tensor *target)
+eti_metric_losses(struct et_graph *g, const struct et_metric_options *o,
+                  struct et_tensor *logits, const struct et_samples *samples)
 {
+    return losses_of(g, o, logits, samples->target);
+}
+
+struct et_tensor *
+eti_metric_token_losses(struct et_graph *g, const struct et_metric_options *o,
+                        struct et_tensor *logits, const struct et_samples *samples)
+{
+    struct et_tensor *target = samples->target;
     if (!logits || !target)
         return NULL;
     const struct et_desc *d = &logits->desc;
     int64_t flat[2] = {-1, d->ndim > 0 ? d->shape[d->ndim - 1] : 1};
-    return eti_metric_losses(g, o, et_reshape(g, logits, 2, flat),
-                             et_reshape(g, target, 1, flat));
+    return losses_of(g, o, et_reshape(g, logits, 2, flat),
+                     et_reshape(g, target, 1, flat));
 }

@@ -19,18 +19,19 @@ struct et_tensor *eti_metric_counted(struct et_graph *g, struct et_tensor *targe
  * target. Axis 1 of LOGITS is the class. */
 struct et_tensor *eti_metric_losses(struct et_graph *g,
                                     const struct et_metric_options *o,
-                                    struct et_tensor *logits, struct et_tensor *target);
+                                    struct et_tensor *logits,
+                                    const struct et_samples *samples);
 /* The same for logits [...,V] with target [...]. */
 struct et_tensor *eti_metric_token_losses(struct et_graph *g,
                                           const struct et_metric_options *o,
                                           struct et_tensor *logits,
-                                          struct et_tensor *target);
+                                          const struct et_samples *samples);
 /* Per class three totals: positions where both prediction and target are it, where the
  * prediction is, where the target is. */
 struct et_tensor *eti_metric_confusion(struct et_graph *g,
                                        const struct et_metric_options *o,
                                        struct et_tensor *logits,
-                                       struct et_tensor *target);
+                                       const struct et_samples *samples);
 /* Of those: 2 both / (said + is), the harmonic mean of precision and recall of class C;
  * NaN where it occurs in neither. */
 double eti_metric_f1(const double *sums, int classes, int c);

@@ -141,12 +141,12 @@ language(struct et_graph *g, struct et_tensor *z, struct et_tensor *target,
 /* A class's own. One number for all samples would be taken for one sample's. */
 static struct et_tensor *
 own(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
-    struct et_tensor *target, enum et_reduction reduction)
+    const struct et_samples *samples, enum et_reduction reduction)
 {
     const struct et_loss_class *c = m->own_loss;
     char text[128];
     struct et_tensor *v =
-        outputs ? c->each(g, m->own_loss_options, outputs, target) : NULL;
+        outputs ? c->each(g, m->own_loss_options, outputs, samples) : NULL;
     if (et_graph_status(g) != ET_OK)
         return NULL;
     if (v && v->desc.dtype == ET_F32 && v->desc.ndim > 0 &&
@@ -163,10 +163,11 @@ own(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
 
 static struct et_tensor *
 loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
-     struct et_tensor *target, enum et_reduction reduction)
+     const struct et_samples *samples, enum et_reduction reduction)
 {
+    struct et_tensor *target = samples->target;
     if (m->own_loss)
-        return own(m, g, outputs, target, reduction);
+        return own(m, g, outputs, samples, reduction);
     if (m->type->task == ET_TASK_LANGUAGE)
         return language(g, outputs, target, reduction);
     switch (m->loss) {
@@ -184,12 +185,13 @@ loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
 
 struct et_tensor *
 et_model_loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
-              struct et_tensor *target, enum et_reduction reduction)
+              const struct et_samples *samples, enum et_reduction reduction)
 {
+    struct et_tensor *target = samples->target;
     if (!outputs || !target)
         return ETI_MISSING(g, outputs, target);
     bool was = et_autocast(g, true);
-    struct et_tensor *l = loss(m, g, outputs, target, reduction);
+    struct et_tensor *l = loss(m, g, outputs, samples, reduction);
     if (!l && m->loss == ET_LOSS_MSE && target->desc.dtype == ET_I32)
         et_hint(m->cx, "loss mse takes numbers of the outputs' shape, not classes; "
                        "soft_cross_entropy takes those");

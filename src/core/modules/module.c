@@ -127,6 +127,12 @@ et_module_is(const struct et_module *m, const struct et_module_class *type)
 }
 
 struct et_tensor *
+et_forward_input(const struct et_forward *f, const char *name)
+{
+    return f->samples ? et_samples_find(f->samples, name) : NULL;
+}
+
+struct et_tensor *
 et_forward(struct et_forward *f, struct et_module *m, struct et_tensor *x)
 {
     if (!x)

@@ -270,7 +270,7 @@ eti_describe_data(struct et_trainer *t, char *buf, size_t size)
     et_loader_get_info(t->config.train, &info);
     snprintf(buf, size,
              "%" PRId64 " samples an epoch, batches %s, fingerprint %016" PRIx64,
-             info.samples_per_epoch, et_desc_text(&info.x_desc, x, sizeof x),
+             info.samples_per_epoch, et_desc_text(&info.desc[ET_FIELD_X], x, sizeof x),
              t->fingerprint.value);
     return ET_OK;
 }

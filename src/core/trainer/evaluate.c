@@ -56,7 +56,7 @@ eval_piece(struct et_trainer *t, struct eti_evaluator *e, int64_t first, int64_t
     s->outputs = eti_step_eval_forward(t);
     ET_TRY(eti_run(t, ET_EVENT_EVAL_AFTER_FORWARD));
     for (int i = 0; i < e->n_metrics; i++)
-        et_metric_update(s->graph, e->metric[i], s->outputs, s->batch.target);
+        et_metric_update(s->graph, e->metric[i], s->outputs, &s->batch);
     ET_TRY(et_eval(s->graph, NULL, 0));
     et_graph_last_plan(s->graph, &t->measured.eval);
     return ET_OK;

@@ -107,19 +107,24 @@ try_step(struct et_trainer *t, struct et_algorithm *a)
 {
     struct et_state *s = &t->state;
     struct et_loader_info info;
-    struct et_samples blank = {0};
+    struct et_tensor *all[ET_MAX_FIELDS] = {0};
+    et_status status = ET_OK;
     if (!t->config.train)
         return ET_OK;
     et_loader_get_info(t->config.train, &info);
-    et_status status = make_blank(t, &info.x_desc, &blank.x);
-    if (status == ET_OK)
-        status = make_blank(t, &info.target_desc, &blank.target);
-    blank.n = info.x_desc.shape[0];
+    for (int i = 0; i < info.n_fields && status == ET_OK; i++)
+        status = make_blank(t, &info.desc[i], &all[i]);
+    struct et_samples blank = {.x = all[ET_FIELD_X],
+                               .target = all[ET_FIELD_TARGET],
+                               .n = info.desc[ET_FIELD_X].shape[0]};
+    for (int i = ET_FIELD_TARGET + 1; i < info.n_fields; i++)
+        blank.other[blank.n_others++] =
+            (struct et_named_tensor){info.field[i].name, all[i]};
     if (status == ET_OK)
         status = plan_quietly(t, a, &blank);
     et_graph_reset(s->graph);
-    et_tensor_free(&blank.x);
-    et_tensor_free(&blank.target);
+    for (int i = 0; i < info.n_fields; i++)
+        et_tensor_free(&all[i]);
     s->outputs = s->loss = s->grad = NULL;
     return status;
 }

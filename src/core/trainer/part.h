@@ -26,18 +26,18 @@ enum { ETI_MAX_NUMBERS = 4 + ETI_MAX_LOSS_PARTS + 2 * ETI_MAX_METRICS };
 
 /* The batch under way: tensors are f32 [1] and values of state->graph. */
 struct eti_train_step {
-    bool several;             /* it takes several evaluations */
-    bool alone;               /* its gradient comes from one microbatch */
-    bool spare;               /* its rows are counted by another rank */
-    int64_t first, n;         /* rows of the microbatch under way */
-    struct et_tensor *target; /* its targets, as the loader had them */
-    struct et_tensor *loss;   /* what to go backward from */
-    struct et_tensor **grads; /* [params->n], after that; NULL: frozen */
-    struct et_tensor *weight; /* ranks: this one's share of a full batch; else NULL */
-    struct et_tensor *total;  /* the batch's mean loss, over all ranks */
-    struct et_tensor *failed; /* ranks: not 0 where one has no gradient; else NULL */
-    struct et_tensor *skip;   /* not 0: the update changes nothing */
-    unsigned losses;          /* bit i: part i of the loss was logged */
+    bool several;              /* it takes several evaluations */
+    bool alone;                /* its gradient comes from one microbatch */
+    bool spare;                /* its rows are counted by another rank */
+    int64_t first, n;          /* rows of the microbatch under way */
+    struct et_samples samples; /* it, as the loader had it */
+    struct et_tensor *loss;    /* what to go backward from */
+    struct et_tensor **grads;  /* [params->n], after that; NULL: frozen */
+    struct et_tensor *weight;  /* ranks: this one's share of a full batch; else NULL */
+    struct et_tensor *total;   /* the batch's mean loss, over all ranks */
+    struct et_tensor *failed;  /* ranks: not 0 where one has no gradient; else NULL */
+    struct et_tensor *skip;    /* not 0: the update changes nothing */
+    unsigned losses;           /* bit i: part i of the loss was logged */
 };
 
 /* A batch's numbers, once they are on the host. */

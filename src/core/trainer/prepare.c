@@ -19,7 +19,9 @@ measure_data(struct et_trainer *t)
     s->train_len = t->length.dataloader_len = info.batches_per_epoch;
     s->train_samples = info.samples_per_epoch;
     s->batch_size = info.batch_size;
-    s->max_seq_len = info.target_desc.ndim == 2 ? info.target_desc.shape[1] : 0;
+    s->max_seq_len = info.field[ET_FIELD_X].kind == ET_FIELD_TOKENS
+                         ? info.desc[ET_FIELD_X].shape[1]
+                         : 0;
 }
 
 /* Says before the first batch what is wrong with the schedules. */

@@ -230,7 +230,8 @@ oldest(struct readback *own)
 static void
 forget(struct eti_view *v)
 {
-    v->batch.x = v->batch.target = v->full.x = v->full.target = NULL;
+    v->batch = (struct et_samples){.n = v->batch.n, .first_row = v->batch.first_row};
+    v->full = (struct et_samples){.n = v->full.n};
 }
 
 static et_status

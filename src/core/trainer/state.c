@@ -71,7 +71,9 @@ struct et_tensor *
 et_state_loss(struct et_state *s, struct et_tensor *outputs, struct et_tensor *target,
               enum et_reduction reduction)
 {
-    return et_model_loss(s->model, s->graph, outputs, target, reduction);
+    struct et_samples samples = s->batch;
+    samples.target = target;
+    return et_model_loss(s->model, s->graph, outputs, &samples, reduction);
 }
 
 struct et_tensor *

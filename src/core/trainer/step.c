@@ -40,12 +40,14 @@ slice_rows(struct et_graph *g, struct et_tensor *x, int64_t first, int64_t n)
 struct et_samples
 eti_rows(struct et_graph *g, const struct et_samples *all, int64_t first, int64_t n)
 {
-    return (struct et_samples){
-        .x = slice_rows(g, all->x, first, n),
-        .target = slice_rows(g, all->target, first, n),
-        .n = n,
-        .first_row = first,
-    };
+    struct et_samples s = *all;
+    s.x = slice_rows(g, all->x, first, n);
+    s.target = slice_rows(g, all->target, first, n);
+    for (int i = 0; i < s.n_others; i++)
+        s.other[i].tensor = slice_rows(g, all->other[i].tensor, first, n);
+    s.n = n;
+    s.first_row = first;
+    return s;
 }
 
 static void
@@ -74,6 +76,7 @@ forward_and_loss(struct et_trainer *t)
     struct et_state *s = &t->state;
     struct et_forward f = {
         .g = s->graph,
+        .samples = &s->batch,
         .training = true,
         .keep_stats = s->pass > 0,
         .rng = t->rng,
@@ -104,7 +107,7 @@ one_microbatch(struct et_trainer *t, int64_t first, int64_t n)
     s->batch = eti_rows(g, &s->full, first, n);
     k->first = first;
     k->n = n;
-    k->target = s->batch.target; /* metrics see no mixed labels */
+    k->samples = s->batch; /* metrics see no mixed labels */
     ET_TRY(forward_and_loss(t));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_BACKWARD));
     if (!s->loss)
@@ -167,9 +170,20 @@ et_status
 eti_keep_batch(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    if (!s->full.x || !s->full.target || !(s->full.x->node || s->full.target->node))
+    struct et_tensor *all[ET_MAX_FIELDS + 2] = {s->full.x, s->full.target};
+    int n = 0;
+    bool computed = false;
+    if (!s->full.x)
         return ET_OK;
-    return et_eval(s->graph, (struct et_tensor *[]){s->full.x, s->full.target}, 2);
+    for (int i = 0; i < s->full.n_others; i++)
+        all[2 + i] = s->full.other[i].tensor;
+    for (int i = 0; i < 2 + s->full.n_others; i++) {
+        if (!all[i])
+            continue;
+        computed |= all[i]->node != NULL;
+        all[n++] = all[i];
+    }
+    return computed ? et_eval(s->graph, all, n) : ET_OK;
 }
 
 static et_status

@@ -66,14 +66,16 @@ eti_step_train_forward(struct et_trainer *t, struct et_forward *f)
 struct et_tensor *
 eti_step_eval_forward(struct et_trainer *t)
 {
-    struct et_forward f = {.g = t->state.graph, .rng = t->rng};
+    struct et_forward f = {
+        .g = t->state.graph, .samples = &t->state.batch, .rng = t->rng};
     return outputs_of(t, own_steps(t)->eval_forward, &f);
 }
 
 struct et_tensor *
 eti_step_predict_forward(struct et_trainer *t)
 {
-    struct et_forward f = {.g = t->state.graph, .rng = t->rng};
+    struct et_forward f = {
+        .g = t->state.graph, .samples = &t->state.batch, .rng = t->rng};
     return outputs_of(t, own_steps(t)->predict_forward, &f);
 }
 

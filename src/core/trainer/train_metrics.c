@@ -40,7 +40,7 @@ add(struct eti_part *p, struct eti_train_step *k)
     struct et_state *s = p->s;
     for (int i = 0; s->pass == 0 && i < own->n; i++)
         (k->first ? et_metric_update : et_metric_begin)(s->graph, own->v[i], s->outputs,
-                                                        k->target);
+                                                        &k->samples);
     return et_graph_status(s->graph);
 }
 

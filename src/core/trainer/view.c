@@ -15,11 +15,7 @@ eti_show_batch(struct et_trainer *t, const struct et_batch *b)
 {
     struct et_state *s = &t->state;
     et_graph_reset(s->graph);
-    s->batch = s->full = (struct et_samples){
-        .x = et_batch_x(s->graph, b),
-        .target = b->target_tensor,
-        .n = b->n_samples,
-    };
+    s->batch = s->full = et_batch_samples(s->graph, b);
 }
 
 void
