@@ -45,7 +45,7 @@ run weights diff folder second
 exits 0 "and began with these values: without a rate they stay"
 rm -r folder/config.json
 run validate more.yaml
-exits 65 "without config.json: exit 65"
+exits 66 "without config.json: exit 66"
 says err "model.from: cannot read" "with the key"
 is "$(grep -c error err)" 1 "and no more than that"
 run rerun second --run_directory third --progress none

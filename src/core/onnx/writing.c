@@ -42,12 +42,13 @@ eti_onnx_refuse(struct eti_onnx *o, const struct et_node *n, const char *why)
 static const char *
 keep(struct eti_onnx *o, const char *text)
 {
-    char *copy = eti_arena_alloc(&o->names, strlen(text) + 1);
+    size_t bytes = strlen(text) + 1;
+    char *copy = eti_arena_alloc(&o->names, bytes);
     if (!copy) {
         o->status = o->status == ET_OK ? ET_ENOMEM : o->status;
         return "";
     }
-    return strcpy(copy, text);
+    return memcpy(copy, text, bytes);
 }
 
 const char *
