@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data.c: `etude data`: which datasets there are, and what one holds. */
+/* data.c: `etude data`: which datasets there are, and what one holds; what one shows is
+ * data_show.c's. */
 #include "config.h"
 
 #include <jansson.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/data.h"
 
 static int
 list_all(struct cli *c)
@@ -232,6 +234,31 @@ find_missing(const struct cli *c, const struct et_option *table)
     return NULL;
 }
 
+int
+cli_data_options(struct cli *c, const struct et_dataset_class *type,
+                 const char *command, void **out)
+{
+    const char *missing = find_missing(c, type->info.options);
+    *out = NULL;
+    if (missing)
+        return cli_fail(c, CLI_E_OPERAND, NULL, "%s %s needs %s=...", command,
+                        type->info.name, missing);
+    et_status status = et_alloc(c->cx, type->info.options_size, out);
+    if (status == ET_OK)
+        status = et_options_init(c->cx, type->info.options, *out);
+    if (status == ET_OK)
+        status = set_options(c, type->info.options, *out);
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_RECIPE, status);
+}
+
+void
+cli_data_options_free(struct cli *c, const struct et_dataset_class *type, void *options)
+{
+    if (options)
+        et_options_release(type->info.options, options);
+    et_free(c->cx, options);
+}
+
 static int
 inspect(struct cli *c, const char *name)
 {
@@ -245,26 +272,14 @@ inspect(struct cli *c, const char *name)
     if (!d)
         return cli_fail(c, CLI_E_NAME, "etude data ls lists them",
                         "no dataset is called '%s'", name);
-    const char *missing = find_missing(c, d->info.options);
-    if (missing)
-        return cli_fail(c, CLI_E_OPERAND, NULL, "data inspect %s needs %s=...", name,
-                        missing);
-    et_status status = et_alloc(c->cx, d->info.options_size, &options);
-    if (status != ET_OK)
-        return cli_fail_status(c, ETI_STAGE_RECIPE, status);
-    status = et_options_init(c->cx, d->info.options, options);
-    if (status == ET_OK)
-        status = set_options(c, d->info.options, options);
-    if (status != ET_OK) {
-        code = cli_fail_status(c, ETI_STAGE_RECIPE, status);
-    } else {
-        status = et_dataset_open(c->cx, d, options, &data);
+    code = cli_data_options(c, d, "data inspect", &options);
+    if (code == CLI_OK) {
+        et_status status = et_dataset_open(c->cx, d, options, &data);
         code = status == ET_OK ? summarise(c, data)
                                : cli_fail_status(c, ETI_STAGE_DATA, status);
     }
     et_dataset_close(&data);
-    et_options_release(d->info.options, options);
-    et_free(c->cx, options);
+    cli_data_options_free(c, d, options);
     return code;
 }
 
@@ -276,9 +291,12 @@ cli_data(struct cli *c)
         return list_all(c);
     if (strcmp(what, "inspect") == 0 && c->n_args == 2)
         return inspect(c, c->arg[1]);
+    if (strcmp(what, "show") == 0 && (c->n_args == 2 || c->n_args == 3))
+        return cli_data_show(c);
     if (strcmp(what, "prepare") == 0 || strcmp(what, "tokenize") == 0)
         return cli_fail(c, CLI_E_LATER, NULL, "data %s: this version does not do that",
                         what);
     return cli_fail(c, CLI_E_OPERAND, NULL,
-                    "data needs one of: ls, inspect NAME [key=value...]");
+                    "data needs one of: ls, inspect NAME [key=value...], "
+                    "show NAME|RECIPE [key=value...]");
 }

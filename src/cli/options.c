@@ -114,7 +114,7 @@ const struct cli_option cli_option_table[] = {
         AT(metrics), .group = "command", .commands = "export"),
     ROW("copy", 0, TEXT, "DIR", "copy the recipe there", AT(copy), .group = "command",
         .commands = "recipes"),
-    ROW("limit", 0, INT, "N", "samples or tokens to read, runs to list; 0: all",
+    ROW("limit", 0, INT, "N", "samples or tokens to read or show, runs to list; 0: all",
         AT(limit), .group = "command", .commands = "data runs"),
     ROW("sort", 0, TEXT, "KEY",
         "by a fact, a key of the recipe or a metric; -KEY: from "

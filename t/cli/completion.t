@@ -50,7 +50,7 @@ offers "etude train " :recipes
 offers "etude -C sub train " :recipes
 offers "etude train -m fash" fashion_mnist fashion_mnist_resnet20
 offers "etude recipes b" bible_gpt
-offers "etude weights " ls diff convert
+offers "etude weights " ls diff convert export
 offers "etude weights ls x" :files :folders
 offers "etude weights convert x -o " :files
 offers "etude weights frob "

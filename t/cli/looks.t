@@ -107,7 +107,7 @@ done
 # ---- data ----
 
 run data inspect synthetic_images num_samples=8 channels=2 --json
-is "$(sed -n '/"shape"/,/]/p' out | tr -dc '0-9 ' | tr -s ' ')" " 2 32 32 " "data have channels, height and width"
+is "$(sed -n '/^  "shape"/,/]/p' out | tr -dc '0-9 ' | tr -s ' ')" " 2 32 32 " "data have channels, height and width"
 means=$(sed -n '/"mean"/,/]/p' out | grep -o '0\.[0-9]*' | awk '{printf "%.4f ", $1}')
 deviations=$(sed -n '/"std"/,/]/p' out | grep -o '0\.[0-9]*' | awk '{printf "%.4f ", $1}')
 run data inspect synthetic_images num_samples=8 channels=2

@@ -16,10 +16,15 @@ static const struct et_option option_table[] = {
     {.name = NULL},
 };
 
+static const char *const classes[] = {"T-shirt/top", "Trouser",   "Pullover", "Dress",
+                                      "Coat",        "Sandal",    "Shirt",    "Sneaker",
+                                      "Bag",         "Ankle boot"};
+
 static et_status
 open_fashion_mnist(struct et_ctx *cx, struct et_dataset *self)
 {
     et_status s = eti_idx_open_mnist(cx, self);
+    self->facts.class_names = classes;
     if (s == ET_ENOENT)
         et_hint(cx, "apt install dataset-fashion-mnist, or set path");
     return s;

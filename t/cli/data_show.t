@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `etude data show`: samples as they reach the model, as pictures, words and numbers.
+. "$(dirname "$0")/cli.sh"
+
+# An IDX set of 2 images of 4 x 2: the first is black but for a white column on the right,
+# the second is white; labels 1 and 0.
+printf '\000\000\010\003\000\000\000\002\000\000\000\004\000\000\000\002' >images
+printf '\000\377\000\377\000\377\000\377\377\377\377\377\377\377\377\377' >>images
+printf '\000\000\010\001\000\000\000\002\001\000' >labels
+
+run data show idx path="$PWD" images=images labels=labels
+exits 0 "data show shows a data set"
+is "$(sed -n 1p out)" "         @@@@@@@@@  @@@@@@@@@@@@@@@@@@" \
+    "where there are no colours, with characters that cover as much as pixels are bright"
+is "$(grep -c @ out)" 18 "an image that is twice as high as wide has as many lines as columns"
+is "$(tail -n 1 out | tr -s ' ')" "1 0" "its labels stand below"
+
+run data show idx path="$PWD" images=images labels=labels --color always
+is "$(sed -n 1p out | grep -o '38;5;231m' | wc -l)" 27 \
+    "with colours a cell has two of the 256, of its upper and its lower half"
+COLORTERM=truecolor run data show idx path="$PWD" images=images labels=labels \
+    --color always
+is "$(sed -n 1p out | grep -o '48;2;255;255;255m' | wc -l)" 27 \
+    "or two of all colours, where the terminal says that it has them"
+
+run data show idx path="$PWD" images=images labels=labels --limit 1 --json
+says out '"target"' "in JSON a sample has its fields by name"
+is "$(tr -d ' \n' <out | sed 's/.*"target"://')" '{"shape":[],"values":[1]}}]' \
+    "with their shape and values, as many samples as the limit says"
+
+# What a recipe's transforms do is seen: normalised values are drawn as the pixels they were.
+cat >r.yaml <<Y
+max_duration: 1ep
+seed: 3
+model: mlp
+train_data:
+  name: idx
+  path: $PWD
+  images: images
+  labels: labels
+  batch_size: 2
+  shuffle: false
+  transforms:
+    - center_crop: {size: 2}
+    - normalize: {mean: [0.3], std: [0.2]}
+eval_data: {name: synthetic_tokens, seq_len: 4, vocab_size: 9, num_samples: 4}
+Y
+run data show r.yaml
+is "$(sed -n 1p out)" "         @@@@@@@@@  @@@@@@@@@@@@@@@@@@" "a recipe's pictures are those of the data"
+is "$(grep -c @ out)" 9 "cut as its transforms say"
+run data show r.yaml eval_data --limit 2
+is "$(grep -c '^sample' out) $(grep -c '^  tokens: [0-9 ]*$' out)" "2 2" \
+    "tokens of no bytes are numbers"
+printf 'In the beginning\n\033[2J was the word' >w.txt
+run data show text_bytes path=w.txt seq_len=30 split=train --limit 1
+is "$(sed -n 2p out)" '  tokens: In the beginning\n\x1b[2J was the ' \
+    "bytes are text, and what would move the terminal is not"
+
+run data show r.yaml test_data
+exits 64 "a recipe has train_data and eval_data to show: exit 64"
+says err "not 'test_data'" "with what was asked"
+run data show nosuch.yaml
+exits 66 "what is neither a data set nor a recipe: exit 66"
+run data show
+exits 64 "nothing to show: exit 64"
+finish
