@@ -28,8 +28,8 @@ open_cifar10(struct et_ctx *cx, struct et_dataset *self)
         .num_classes = 10,
         .files = {train_files, test_files},
     };
-    static const char *const classes[] = {"airplane", "automobile", "bird",  "cat",
-                                          "deer",     "dog",        "frog",  "horse",
+    static const char *const classes[] = {"airplane", "automobile", "bird", "cat",
+                                          "deer",     "dog",        "frog", "horse",
                                           "ship",     "truck"};
     ET_TRY(eti_cifar_open(cx, self, &format));
     self->facts.class_names = classes;
