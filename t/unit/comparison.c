@@ -305,6 +305,83 @@ test_texts(void)
                "%g of money so", money[i].money);
 }
 
+/* JSON, with ' for ". */
+static json_t *
+read_quoted(const char *text)
+{
+    char json[256];
+    snprintf(json, sizeof json, "%s", text);
+    for (char *c = json; (c = strchr(c, '\''));)
+        *c = '"';
+    json_t *v = json_loads(json, 0, NULL);
+    if (!v)
+        bail("no JSON: %s", text);
+    return v;
+}
+
+/* What differs among runs with such configurations, by key. */
+static void
+test_differences(void)
+{
+    static const struct {
+        const char *config[3], *want, *what;
+    } row[] = {
+        {{"{'lr': 1, 'seed': 2}", "{'lr': 1, 'seed': 2}", NULL},
+         "{}",
+         "runs of the same recipe differ in nothing"},
+        {{"{'lr': 1, 'seed': 2}", "{'lr': 1, 'seed': 3}", NULL},
+         "{'seed': [2, 3]}",
+         "what differs is told with each run's value"},
+        {{"{'lr': 1}", "{'lr': 1}", "{'lr': 2}"},
+         "{'lr': [1, 1, 2]}",
+         "also where the last of three differs"},
+        {{"{'run_name': 'a'}", "{'run_name': 'b'}", NULL},
+         "{}",
+         "a run's name is no difference"},
+        {{"{'lr': 1}", "{'lr': 1, 'target': 'x'}", NULL},
+         "{'target': [null, 'x']}",
+         "a key that only the second has is"},
+        {{"{'lr': 1, 'target': 'x'}", "{'lr': 1}", NULL},
+         "{'target': ['x', null]}",
+         "and one that only the first has"},
+        {{"{'target': null}", "{}", NULL},
+         "{}",
+         "a key without a value is as one that is not there"},
+        {{"{'ema': false}", "{'ema.half_life': '1ep'}", NULL},
+         "{'ema': ['off', 'on']}",
+         "a block that a run has turned off is off there, and on in the other"},
+        {{"{'ema.half_life': '1ep', 'ema.update_interval': '1ba'}", "{'ema': false}",
+          "{'ema.half_life': '2ep', 'ema.update_interval': '1ba'}"},
+         "{'ema': ['on', 'off', 'on'], 'ema.half_life': ['1ep', null, '2ep']}",
+         "and those that have it on are compared inside it"},
+        {{"{'a.ema': false, 'lr': 1}", "{'a.ema.half_life': '1ep', 'lr': 2}", NULL},
+         "{'a.ema': ['off', 'on'], 'lr': [1, 2]}",
+         "also where it is in another block"},
+        {{"{'ema': false}", "{'ema': true, 'ema.half_life': '1ep'}", NULL},
+         "{'ema': ['off', 'on']}",
+         "and that it is on is told once"},
+        {{"{'ema': false}", "{'emas.x': 1}", NULL},
+         "{'ema': [false, null], 'emas.x': [null, 1]}",
+         "a key that only begins like the block is not in it"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct eti_comparison k = {0};
+        for (; k.n < 3 && row[i].config[k.n]; k.n++)
+            k.run[k.n].facts =
+                json_pack("{s:o}", "config", read_quoted(row[i].config[k.n]));
+        json_t *got = eti_comparison_differences(&k), *want = read_quoted(row[i].want);
+        if (!ok(json_equal(got, want), "%s", row[i].what)) {
+            char *text = json_dumps(got, 0);
+            diag("%s", text);
+            free(text);
+        }
+        json_decref(got);
+        json_decref(want);
+        while (k.n > 0)
+            json_decref(k.run[--k.n].facts);
+    }
+}
+
 static void
 test_unlike(void)
 {
@@ -339,6 +416,7 @@ main(void)
     test_run_cost();
     test_front(cx);
     test_texts();
+    test_differences();
     test_unlike();
     et_ctx_free(&cx);
     return done();
