@@ -13,6 +13,14 @@ run help train
 says out "--nproc" "help on a command lists its options"
 run train --help
 says out "--nproc" "--help is the same"
+run version
+exits 0 "version is a command"
+version=$(cat out)
+for arguments in --version -V 'train --version' 'version -V'; do
+    # shellcheck disable=SC2086
+    run $arguments
+    is "$code $(cat out err)" "0 $version" "$arguments prints the same, and does nothing else"
+done
 run frobnicate
 exits 64 "an unknown command: exit 64"
 says err "etude: error E1104: unknown command 'frobnicate'" "in the form of all errors"

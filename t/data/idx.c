@@ -429,14 +429,29 @@ fashion(void)
     et_options_release(c->info.options, &o);
 }
 
+static int
+count_descriptors(void)
+{
+    int n = 0;
+    DIR *d = opendir("/proc/self/fd");
+    while (d && readdir(d))
+        n++;
+    if (d)
+        closedir(d);
+    return n;
+}
+
 int
 main(void)
 {
     cx = need_ctx();
+    int open_before = count_descriptors();
     headers();
     pairs();
     cached();
     fashion();
+    is_int(count_descriptors(), open_before,
+           "no file stays open, compressed, refused or damaged");
     et_ctx_free(&cx);
     return done();
 }
