@@ -21,6 +21,28 @@ for arguments in --version -V 'train --version' 'version -V'; do
     run $arguments
     is "$code $(cat out err)" "0 $version" "$arguments prints the same, and does nothing else"
 done
+# Commands to a run are looked at before the run is: nobody is.
+long=$(printf '%0300d' 7)
+refused() {
+    want=$1
+    shift
+    run "$@"
+    is "$code $(sed -n 's/^etude: error E[0-9]*: //p' err)" "64 $want" "$1 is refused: $want"
+}
+refused "algo takes a run, an algorithm, and on or off" algo nobody mixup
+refused "algo takes a run, an algorithm, and on or off" algo nobody mixup on more
+refused "algo takes a run, an algorithm, and on or off" algo nobody mixup maybe
+refused "options are for an algorithm that is switched on" algo nobody mixup off alpha=0.2
+refused "algo: options have at most 159 bytes, and no blanks" algo nobody mixup on alpha="0.2 0.3"
+refused "algo: options have at most 159 bytes, and no blanks" algo nobody mixup on alpha="$long"
+refused "loglevel takes a run, and debug, info, warn or error" loglevel nobody
+refused "loglevel takes a run, and debug, info, warn or error" loglevel nobody loud
+refused "set takes a run and at least one key=value" set nobody
+for command in pause continue stop checkpoint; do
+    refused "$command takes one run" $command
+    refused "$command takes one run" $command nobody else
+done
+refused "annotate takes a run and a text, in quotes if it has blanks" annotate nobody two words
 run frobnicate
 exits 64 "an unknown command: exit 64"
 says err "etude: error E1104: unknown command 'frobnicate'" "in the form of all errors"

@@ -233,11 +233,55 @@ refusals(void)
        "transforms are found by name");
 }
 
+/* Which squares a crop takes of images H x W: as long as the shorter side at most, with
+ * what random_crop pads. */
+static void
+crops_fit(void)
+{
+    static const struct {
+        const char *name, *padding;
+        int64_t h, w, most;
+    } row[] = {
+        {"center_crop", NULL, 6, 8, 6}, {"center_crop", NULL, 8, 6, 6},
+        {"random_crop", "0", 6, 8, 6},  {"random_crop", "0", 8, 6, 6},
+        {"random_crop", "1", 6, 8, 8},  {"random_crop", "1", 8, 6, 8},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct et_transform_class *c = et_transform_find(row[i].name);
+        int64_t taken = 0;
+        bool are_square = true;
+        for (int64_t size = 1; size <= 12; size++) {
+            char text[16];
+            void *o;
+            int64_t h = row[i].h, w = row[i].w;
+            snprintf(text, sizeof text, "%d", (int)size);
+            need(cx, et_alloc(cx, c->info.options_size, &o));
+            need(cx, et_options_init(cx, c->info.options, o));
+            need(cx, et_options_set(cx, c->info.options, o, "size", text));
+            if (row[i].padding)
+                need(cx,
+                     et_options_set(cx, c->info.options, o, "padding", row[i].padding));
+            if (c->check(cx, o, 3, &h, &w) == ET_OK) {
+                taken = size == taken + 1 ? size : -100;
+                are_square = are_square && h == size && w == size;
+            }
+            et_error_clear(cx);
+            et_options_release(c->info.options, o);
+            et_free(cx, o);
+        }
+        is_int(taken, row[i].most, "%s of images %dx%d, padded by %s: all sizes to",
+               row[i].name, (int)row[i].h, (int)row[i].w,
+               row[i].padding ? row[i].padding : "nothing");
+        ok(are_square, "and what it leaves is a square");
+    }
+}
+
 int
 main(void)
 {
     cx = need_ctx();
     crops();
+    crops_fit();
     values();
     draws();
     refusals();

@@ -15,6 +15,9 @@
 #   -    the line as it is, found once in the file (several: they follow each other)
 #   +    the line with the defect
 #
+# With "tests: all" they are those that run one of the lines that change, the fastest first,
+# until one fails or they have taken MINUTES: lines.pl knows them.
+#
 # A mutant is seen if one of its tests fails that passes without it, or takes longer than
 # LIMIT. Exit 1 if one is not seen, or is no mutant any more.
 use strict;
@@ -23,6 +26,7 @@ use File::Basename qw(dirname);
 use File::Path qw(make_path);
 
 my $LIMIT = 120;    # seconds of a test: one that goes on is a hang, and fails
+my $MINUTES = 5;    # of tests, where a mutant names none
 
 my ($src, $built) = ($ENV{ET_SRCDIR} // '.', $ENV{ET_BUILDDIR} // 'build');
 my $tree = "$built/mutants/tree";
@@ -123,10 +127,36 @@ sub apply {
     my $text = slurp($path);
     my $at = index $text, $m->{old};
     return if $at < 0 || $m->{old} eq '' || index($text, $m->{old}, $at + 1) >= 0;
+    my $line = 1 + substr($text, 0, $at) =~ tr/\n//;
+    $m->{lines} = [ $line .. $line - 1 + $m->{old} =~ tr/\n// ];
     my $mutated = $text;
     substr($mutated, $at, length $m->{old}) = $m->{new};
     spew($path, $mutated);
     return $text;
+}
+
+# The tests that run what changes, of those that passed when they were counted.
+sub tests_of {
+    my ($m) = @_;
+    my @lines = map { "'$m->{file}:$_'" } @{ $m->{lines} };
+    my $answer = `ET_SRCDIR='$src' ET_BUILDDIR='$built' perl '$src/t/mutants/lines.pl' of @lines`;
+    return map { /^ *\S+ (\S+)$/ } split /\n/, $answer;
+}
+
+# As "all" has it. (A test that fails is built and run once more: there may be other reasons.)
+sub try_all {
+    my ($m) = @_;
+    my @tests = tests_of($m);
+    return 'NO TEST RUNS IT' if !@tests;
+    return 'DOES NOT BUILD' if !build();
+    my ($begin, $done) = (time, 0);
+    for my $test (@tests) {
+        last if time - $begin > 60 * $MINUTES;
+        run_logged("make -s -C '$tree/build' $test") if is_program($test);
+        return "seen by $test" if !passes($test) && !passes($test);
+        $done++;
+    }
+    return 'NOT SEEN' . ($done < @tests ? " by the first $done of " . @tests : '');
 }
 
 # "seen by TEST", "NOT SEEN", or why it is no mutant.
@@ -136,6 +166,11 @@ sub try {
     return 'NO TEST PASSES WITHOUT IT' if !@tests;
     my $text = apply($m);
     return 'ITS LINES ARE NOT THERE' if !defined $text;
+    if ($m->{tests} eq 'all') {
+        my $result = try_all($m);
+        spew("$tree/$m->{file}", $text);
+        return $result;
+    }
     my $result = 'NOT SEEN';
     if (!build(@tests)) {
         $result = 'DOES NOT BUILD';
@@ -160,7 +195,7 @@ make_path("$built/mutants");
 spew($log, '');
 copy_sources();
 configure();
-my %tests = map { $_ => 1 } map { split ' ', $_->{tests} } @all;
+my %tests = map { $_ => 1 } grep { $_ ne 'all' } map { split ' ', $_->{tests} } @all;
 build(sort keys %tests) or die "the copy does not build: $log\n";
 my %broken;
 for my $test (sort keys %tests) {
