@@ -172,6 +172,35 @@ test_log(struct et_ctx *cx)
     etd_follow_close(&f);
 }
 
+/* Logs whose newest records are also their first. */
+static void
+test_short(struct et_ctx *cx)
+{
+    static const int lengths[] = {1, 2, 63, 64, 65, 66, 200};
+    static const unsigned char id[ETI_EVENTS_ID] = "glance";
+    char path[64];
+    snprintf(path, sizeof path, "%s/events.log", folder);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct eti_events_writer w;
+        struct etd_preview *g;
+        bool done;
+        need(cx, eti_events_begin(cx, folder, id, &w));
+        for (int ba = 1; ba <= lengths[i]; ba++) {
+            const struct et_log_entry e = {"loss/train/total", loss(ba)};
+            put(&w, ET_RECORD_BATCH, ba, NULL, &e, 1);
+        }
+        eti_events_end(&w);
+        need(cx, etd_preview_open(cx, folder, &g));
+        need(cx, etd_preview_step(g, 0, &done));
+        const struct etd_model *m = etd_preview_model(g);
+        const struct etd_series *s = m ? etd_model_series(m, "loss/train/total") : NULL;
+        ok(s && s->n == lengths[i] && s->last_ba == lengths[i],
+           "of %d records each is counted once: %d", lengths[i], s ? (int)s->n : 0);
+        etd_preview_close(&g);
+        unlink(path);
+    }
+}
+
 static void
 test_faults(struct et_ctx *cx)
 {
@@ -195,6 +224,7 @@ main(void)
     struct et_ctx *cx;
     if (!mkdtemp(folder) || et_ctx_new(&cx) != ET_OK)
         bail("no folder");
+    test_short(cx);
     write_log(cx);
     test_log(cx);
     test_faults(cx);

@@ -258,11 +258,63 @@ test_numbers(struct et_ctx *cx)
     etd_model_free(&other);
 }
 
+/* Every number of a model but those that say where others are: how long a list is, which
+ * bin, what kind of record. */
+#define NUMBERS(X)                                                                     \
+    X(seq)                                                                             \
+    X(t) X(from) X(ep) X(ba) X(sp) X(incarnation) X(state_since) X(length[0].value)    \
+        X(epoch_t) X(epoch_ba) X(train_s) X(eval_s) X(n_evaluated) X(tick[0].t)        \
+            X(tick[0].ba) X(tick[0].sp) X(finish[0]) X(finish[1]) X(finish[2])         \
+                X(finish[3]) X(left_out) X(axis[0].t) X(axis[0].ep) X(axis[0].sp) X(   \
+                    series[0].n) X(series[0].bad) X(series[0].last) X(series[0].best)  \
+                    X(series[0].last_ba) X(series[0].best_ba) X(series[0].last_t) X(   \
+                        series[0].bin[0].n) X(series[0].bin[0].min)                    \
+                        X(series[0].bin[0].max) X(series[0].bin[0].last) X(event[0].t) \
+                            X(event[0].seq) X(event[0].ba) X(event[0].rank)            \
+                                X(n_warnings) X(n_errors) X(mark[0].ba) X(mark[0].t)   \
+                                    X(rank[0].t) X(rank[0].ba)                         \
+                                        X(rank[0].number[0].value) X(rank[0].trail[0]) \
+                                            X(algorithm[0].t) X(algorithm[0].ba)       \
+                                                X(algorithm[0].number[0].value)        \
+                                                    X(eval[0].batch)                   \
+                                                        X(eval[0].batches)
+
+static void
+test_places(struct et_ctx *cx)
+{
+    struct etd_model *m = new_full(cx), *other;
+    char *bytes;
+    size_t n;
+    int next = 100;
+    need(cx, etd_model_new(cx, &other));
+    m->n_ticks = 1;
+#define GIVE(number) m->number = next++;
+    NUMBERS(GIVE)
+#undef GIVE
+    m->eval[0].running = true;
+    need(cx, etd_model_save(m, &bytes, &n));
+    need(cx, etd_model_load(other, bytes, n));
+#define COMPARE(number) ok(other->number == m->number, "a snapshot has " #number);
+    NUMBERS(COMPARE)
+#undef COMPARE
+    ok(other->eval[0].running, "a snapshot has whether an evaluation runs");
+    ok(other->width == m->width && other->n_series == m->n_series &&
+           other->n_events == m->n_events && other->n_marks == m->n_marks &&
+           other->n_ranks == m->n_ranks && other->n_algorithms == m->n_algorithms &&
+           other->n_evals == m->n_evals && other->n_ticks == m->n_ticks &&
+           other->n_length == m->n_length,
+       "a snapshot has as many of everything");
+    et_free(cx, bytes);
+    etd_model_free(&m);
+    etd_model_free(&other);
+}
+
 int
 main(void)
 {
     struct et_ctx *cx = need_ctx();
     test_numbers(cx);
+    test_places(cx);
     test_long_texts(cx);
     test_long_lists(cx);
     et_ctx_free(&cx);
