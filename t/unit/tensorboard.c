@@ -306,7 +306,9 @@ test_values(struct et_ctx *cx, struct et_state s)
     v = find(f, "recipe", 0);
     is_str(v ? v->text : "", "    max_duration: 1ep\n",
            "the recipe is a text, as a block of code");
-    is_int(f->n, 6, "and that is all");
+    v = find(f, "_hparams_/session_start_info", 0);
+    ok(v != NULL, "its values are hyperparameters");
+    is_int(f->n, 7, "and that is all");
     clean();
 }
 

@@ -4,6 +4,8 @@
  *     images/train-ba000000400.png     in the run directory, after so many batches
  *     images/<label>-ba000000400.png   of the first batch of each evaluation
  *
+ * Loggers that show pictures have them as images/train, images/<label>.
+ *
  * num_images of the batch side by side, after everything that algorithms did to it,
  * each stretched from its least value to its greatest. With mode "segmentation" two
  * rows more: the classes that the model gives to pixels and those it should have given,
@@ -24,6 +26,7 @@
 
 #include "core/callbacks/callbacks.h"
 #include "core/callbacks/png.h"
+#include "core/trainer/log.h"
 
 enum mode { INPUT, SEGMENTATION };
 static const char *const modes[] = {"input", "segmentation", NULL};
@@ -208,13 +211,15 @@ paint_row(struct et_callback *self, int which, const struct canvas *c, int64_t t
 }
 
 static et_status
-paint(struct et_callback *self, const char *path)
+paint(struct et_callback *self, struct et_log *log, const char *whose, const char *path)
 {
     const struct visualizer *v = self->state;
     const struct et_desc *d = &v->leaf[IMAGES]->desc;
     struct canvas c = {0};
     int64_t top[LEAVES], height;
+    char tag[ET_METRIC_NAME];
     void *block;
+    snprintf(tag, sizeof tag, "images/%.80s", whose);
     c.width = d->shape[0] * (d->shape[3] + GAP) - GAP;
     for (int i = 0; i < LEAVES; i++) {
         if (!v->taken[i])
@@ -235,6 +240,8 @@ paint(struct et_callback *self, const char *path)
             status = paint_row(self, i, &c, top[i]);
     if (status == ET_OK)
         status = eti_png_write(self->cx, path, c.rgb, c.width, c.height);
+    if (status == ET_OK)
+        eti_log_picture(log, tag, path, c.width, c.height);
     et_free(self->cx, c.rgb);
     return status;
 }
@@ -252,7 +259,7 @@ write_picture(struct et_callback *self, const char *whose, const struct et_state
                      self->run_directory, whose, s->timestamp.batch);
     et_status status = n >= (int)sizeof path
                            ? ET_FAIL(self->cx, ET_EINVAL, "a path is too long")
-                           : paint(self, path);
+                           : paint(self, log, whose, path);
     memset(v->taken, 0, sizeof v->taken);
     if (status == ET_OK || status == ET_ENOMEM)
         return status;

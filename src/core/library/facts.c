@@ -20,6 +20,7 @@
 
 #include "core/base/folders.h"
 #include "core/callbacks/callbacks.h"
+#include "core/loggers/given.h"
 #include "core/recipe/value.h"
 #include "etude/control.h"
 
@@ -151,21 +152,9 @@ scalar(const struct et_value *v)
 }
 
 static void
-flatten(json_t *config, const char *path, const struct et_value *v)
+put_scalar(void *data, const char *key, const struct et_value *v)
 {
-    char key[512];
-    int i = 0;
-    for (const struct et_value *child = v->first; child; child = child->next, i++) {
-        const char *dot = *path ? "." : "";
-        if (child->key)
-            snprintf(key, sizeof key, "%s%s%s", path, dot, child->key);
-        else
-            snprintf(key, sizeof key, "%s%s%d", path, dot, i);
-        if (child->type == ET_VALUE_MAP || child->type == ET_VALUE_LIST)
-            flatten(config, key, child);
-        else
-            json_object_set_new(config, key, scalar(child));
-    }
+    json_object_set_new(data, key, scalar(v));
 }
 
 static char *
@@ -198,7 +187,7 @@ read_recipe(struct et_ctx *cx, json_t *facts, const char *directory)
     if (text && !root)
         say_problem(facts, "recipe.resolved.yaml cannot be read");
     if (root)
-        flatten(config, "", root);
+        eti_given_walk(root, put_scalar, config);
     const struct et_value *all = eti_value_get(root, "algorithms");
     for (const struct et_value *a = all ? all->first : NULL; a; a = a->next)
         if (a->key)

@@ -2,16 +2,20 @@
 /* tensorboard.c: files of events that TensorBoard shows while the run goes on.
  *
  * Every number becomes a scalar under its own name, its step the count of finished
- * batches; the resolved recipe a text. A run that is resumed adds a file, which tells
- * readers to drop the steps that will be repeated.
+ * batches; pictures that callbacks make are pictures there; the resolved recipe is a
+ * text, and each of its values a hyperparameter. A run that is resumed adds a file,
+ * which tells readers to drop the steps that will be repeated.
  *
  * Source: MosaicML Composer, TensorboardLogger. Differs: a flush keeps the file. */
 #include "config.h"
 
 #include <string.h>
 
+#include "core/base/folders.h"
 #include "core/base/seams.h"
+#include "core/loggers/given.h"
 #include "core/loggers/tfevents.h"
+#include "core/trainer/log.h"
 
 /* Somebody watches: however long batches take, files are not staler than this. */
 static const double stale_seconds = 30;
@@ -75,6 +79,54 @@ put_recipe(struct et_callback *self, struct eti_tfevents *w)
     fclose(f);
 }
 
+static void
+put_value(void *data, const char *key, const struct et_value *v)
+{
+    const bool is_number = v->type == ET_VALUE_INT || v->type == ET_VALUE_FLOAT;
+    const char *text = v->type == ET_VALUE_BOOL   ? (v->b ? "true" : "false")
+                       : v->type == ET_VALUE_NULL ? "null"
+                                                  : v->text;
+    eti_tfevents_given(data, key, is_number ? eti_value_number(v) : 0,
+                       is_number ? NULL : text);
+}
+
+/* The values of the recipe, for the table of runs. */
+static void
+put_values(struct et_callback *self, struct eti_tfevents *w)
+{
+    struct eti_message session = {.cx = self->cx};
+    struct eti_given given;
+    eti_given_read(self->run_directory, &given);
+    if (eti_given_recipe(self->cx, self->run_directory, put_value, &session) == ET_OK &&
+        session.n > 0)
+        eti_tfevents_begin_session(w, &session, given.name);
+    et_error_clear(self->cx); /* the curves are there without them */
+    eti_message_release(&session);
+}
+
+/* Pictures that were written of this step. */
+static void
+put_pictures(struct et_callback *self, const struct et_log *log)
+{
+    enum { MOST = 16 << 20 };
+    struct state *l = self->state;
+    int n;
+    const struct eti_picture *picture = eti_log_pictures(log, &n);
+    for (int i = 0; i < n; i++) {
+        void *block;
+        FILE *f = eti_open_regular(picture[i].path);
+        if (f && et_alloc(self->cx, MOST, &block) == ET_OK) {
+            const size_t bytes = fread(block, 1, MOST, f);
+            if (bytes > 0 && bytes < MOST)
+                eti_tfevents_image(&l->events, picture[i].tag, picture[i].width,
+                                   picture[i].height, block, bytes);
+            et_free(self->cx, block);
+        }
+        if (f)
+            fclose(f);
+    }
+}
+
 /* Once the timestamp is what a checkpoint says. */
 static et_status
 open_file(struct et_callback *self, const struct et_timestamp *ts)
@@ -94,8 +146,11 @@ open_file(struct et_callback *self, const struct et_timestamp *ts)
     l->flushed = eti_monotonic(self->cx);
     ET_TRY(eti_tfevents_open(self->cx, path, wall, &l->events, &resumed));
     eti_tfevents_start(&l->events, wall, ts->batch + 1);
-    if (!resumed)
+    eti_tfevents_at(&l->events, wall, ts->batch);
+    if (!resumed) {
         put_recipe(self, &l->events);
+        put_values(self, &l->events);
+    }
     eti_tfevents_flush(&l->events);
     return ET_OK;
 }
@@ -120,8 +175,18 @@ run(struct et_callback *self, enum et_event event, const struct et_state *state,
     double now = eti_monotonic(self->cx);
     if (event == ET_EVENT_AFTER_LOAD)
         return open_file(self, &state->timestamp);
-    if (event == ET_EVENT_BATCH_END || event == ET_EVENT_EVAL_END)
+    if (event == ET_EVENT_BATCH_END || event == ET_EVENT_EVAL_END) {
         put_record(l, eti_wall(self->cx), &state->timestamp, log);
+        put_pictures(self, log);
+    }
+    if (event == ET_EVENT_EVAL_END) {
+        int n;
+        const struct eti_passage *passage = eti_log_passages(log, &n);
+        for (int i = 0; i < n; i++)
+            eti_tfevents_text(&l->events, passage[i].tag, passage[i].text);
+    }
+    if (event == ET_EVENT_FIT_END)
+        eti_tfevents_end_session(&l->events);
     l->since_flush += event == ET_EVENT_BATCH_END;
     if (event == ET_EVENT_BATCH_END && l->since_flush < o->flush_interval &&
         now - l->flushed < stale_seconds)

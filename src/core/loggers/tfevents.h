@@ -4,6 +4,7 @@
 #define ETI_TFEVENTS_H
 
 #include "core/loggers/loggers.h"
+#include "core/loggers/protobuf.h"
 
 /* A file of events, and the summary that is being filled. */
 struct eti_tfevents {
@@ -31,6 +32,16 @@ void eti_tfevents_at(struct eti_tfevents *w, double t, int64_t step);
 void eti_tfevents_scalar(struct eti_tfevents *w, const char *tag, double value);
 /* Markdown under TAG; cut off where it does not fit a buffer. */
 void eti_tfevents_text(struct eti_tfevents *w, const char *tag, const char *text);
+/* A picture, N bytes of PNG, under TAG. */
+void eti_tfevents_image(struct eti_tfevents *w, const char *tag, int64_t width,
+                        int64_t height, const void *png, size_t n);
+/* Adds a hyperparameter to SESSION: TEXT, or where that is NULL the NUMBER. */
+void eti_tfevents_given(struct eti_message *session, const char *name, double number,
+                        const char *text);
+/* The run of GROUP that was given SESSION begins; it has come to its end. */
+void eti_tfevents_begin_session(struct eti_tfevents *w, struct eti_message *session,
+                                const char *group);
+void eti_tfevents_end_session(struct eti_tfevents *w);
 void eti_tfevents_flush(struct eti_tfevents *w);
 /* Also where opening has failed. */
 void eti_tfevents_close(struct eti_tfevents *w);

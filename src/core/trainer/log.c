@@ -34,7 +34,11 @@ struct et_log {
     struct et_ctx *cx;
     struct et_sink *sink;
     int64_t seq;
-    struct eti_book *book; /* of the record under way */
+    struct eti_book *book;       /* of the record under way */
+    struct eti_picture *picture; /* [ETI_PICTURES]; NULL: there was none yet */
+    int n_pictures;
+    struct eti_passage *passage; /* [ETI_PASSAGES]; NULL likewise */
+    int n_passages;
 };
 
 const char *
@@ -158,6 +162,8 @@ et_log_free(struct et_log **log)
     if (!l)
         return;
     eti_book_free(&l->book);
+    et_free(l->cx, l->picture);
+    et_free(l->cx, l->passage);
     et_free(l->cx, l);
 }
 
@@ -230,6 +236,59 @@ et_log_emit(struct et_log *log, enum et_record_kind kind, const struct et_timest
     };
     et_log_record(log, &r, ts);
     eti_book_clear(log->book);
+    log->n_pictures = log->n_passages = 0;
+}
+
+void
+eti_log_picture(struct et_log *log, const char *tag, const char *path, int64_t width,
+                int64_t height)
+{
+    void *block;
+    if (!log->picture) {
+        if (et_alloc(log->cx, ETI_PICTURES * sizeof *log->picture, &block) != ET_OK) {
+            et_error_clear(log->cx); /* it is a file all the same */
+            return;
+        }
+        log->picture = block;
+    }
+    if (log->n_pictures == ETI_PICTURES)
+        return;
+    struct eti_picture *p = &log->picture[log->n_pictures++];
+    *p = (struct eti_picture){.width = width, .height = height};
+    snprintf(p->tag, sizeof p->tag, "%s", tag);
+    snprintf(p->path, sizeof p->path, "%s", path);
+}
+
+void
+eti_log_passage(struct et_log *log, const char *tag, const char *text)
+{
+    void *block;
+    if (!log->passage) {
+        if (et_alloc(log->cx, ETI_PASSAGES * sizeof *log->passage, &block) != ET_OK) {
+            et_error_clear(log->cx); /* the log has a line of it all the same */
+            return;
+        }
+        log->passage = block;
+    }
+    if (log->n_passages == ETI_PASSAGES)
+        return;
+    struct eti_passage *p = &log->passage[log->n_passages++];
+    snprintf(p->tag, sizeof p->tag, "%s", tag);
+    snprintf(p->text, sizeof p->text, "%s", text);
+}
+
+const struct eti_passage *
+eti_log_passages(const struct et_log *log, int *n)
+{
+    *n = log->n_passages;
+    return log->passage;
+}
+
+const struct eti_picture *
+eti_log_pictures(const struct et_log *log, int *n)
+{
+    *n = log->n_pictures;
+    return log->picture;
 }
 
 void
