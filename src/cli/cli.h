@@ -255,6 +255,15 @@ int cli_check_limits(struct cli *c);
 /* How the environment changes what is assembled: ETUDE_DEVICE, ETUDE_LIMIT_BATCHES. */
 int cli_assemble_options(struct cli *c, struct eti_assemble_options *o);
 
+/* ---- eval.c: a model that was trained, and its eval_data ---- */
+
+/* Does something with A, whose model has its weights: of the run FROM, or where its
+ * directory is "" of a recipe or a file. Returns an exit code. */
+typedef int cli_use_model(struct cli *c, struct eti_assembly *a,
+                          const struct eti_origin_run *from, void *data);
+/* Makes what the operand names, a run or a recipe, and calls USE with it and DATA. */
+int cli_use(struct cli *c, cli_use_model *use, void *data);
+
 /* ---- rundir.c: the run directory of `train` ---- */
 
 /* What a run directory is opened for; all borrowed. */

@@ -28,8 +28,11 @@ print_metrics(struct cli *c, const struct et_state *s)
 }
 
 static int
-evaluate(struct cli *c, struct eti_assembly *a)
+evaluate(struct cli *c, struct eti_assembly *a, const struct eti_origin_run *from,
+         void *data)
 {
+    (void)from;
+    (void)data;
     struct et_trainer *t;
     et_status status = et_trainer_new(c->cx, &a->config, &t);
     if (status != ET_OK)
@@ -84,8 +87,8 @@ find_source(struct cli *c, const struct et_recipe *recipe, struct source *out)
 }
 
 static int
-assemble_and_evaluate(struct cli *c, struct et_recipe *recipe,
-                      const struct source *from)
+assemble_and_use(struct cli *c, struct et_recipe *recipe, const struct source *from,
+                 cli_use_model *use, void *data)
 {
     struct eti_assemble_options options = {.with_eval = true};
     struct eti_assembly a;
@@ -101,13 +104,15 @@ assemble_and_evaluate(struct cli *c, struct et_recipe *recipe,
     }
     if (from->run.checkpoints[0])
         a.config.load = &from->load;
-    code = status == ET_OK ? evaluate(c, &a) : cli_fail_status(c, a.stage, status);
+    code = status == ET_OK ? use(c, &a, &from->run, data)
+                           : cli_fail_status(c, a.stage, status);
     eti_assembly_release(&a);
     return code;
 }
 
 static int
-run(struct cli *c, struct et_recipe *recipe, struct source *from)
+run(struct cli *c, struct et_recipe *recipe, struct source *from, cli_use_model *use,
+    void *data)
 {
     struct et_diagnostics errors = {0};
     if (eti_recipe_check_available(c->cx, recipe, &errors) != ET_OK)
@@ -115,7 +120,7 @@ run(struct cli *c, struct et_recipe *recipe, struct source *from)
     if (recipe->eval_data.n == 0)
         return cli_fail(c, CLI_E_PARTS, NULL, "the recipe has no eval_data");
     int code = find_source(c, recipe, from);
-    return code == CLI_OK ? assemble_and_evaluate(c, recipe, from) : code;
+    return code == CLI_OK ? assemble_and_use(c, recipe, from, use, data) : code;
 }
 
 /* The operand is a recipe where it is a file, or looks like the path of one. */
@@ -135,7 +140,7 @@ is_recipe(struct cli *c)
 
 /* Otherwise it is a run or one of its checkpoints. */
 int
-cli_eval(struct cli *c)
+cli_use(struct cli *c, cli_use_model *use, void *data)
 {
     int code = CLI_OK;
     char path[PATH_MAX];
@@ -150,7 +155,13 @@ cli_eval(struct cli *c)
         recipe = cli_load_only_recipe(c, &code);
     }
     if (recipe)
-        code = run(c, recipe, &from);
+        code = run(c, recipe, &from, use, data);
     et_recipe_free(&recipe);
     return code;
+}
+
+int
+cli_eval(struct cli *c)
+{
+    return cli_use(c, evaluate, NULL);
 }

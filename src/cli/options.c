@@ -19,7 +19,7 @@ static const char *const exports[] = {"tensorboard", "jsonl", "csv",
 
 static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
 
-#define RECIPE_COMMANDS "train rerun eval validate explain estimate"
+#define RECIPE_COMMANDS "train rerun eval predict validate explain estimate"
 #define LAUNCH_COMMANDS "train rerun"
 #define SCREEN_COMMANDS                                                                \
     "attach compare compose help logs runs worker" /* and etude without one */
@@ -102,14 +102,15 @@ const struct cli_option cli_option_table[] = {
     ROW("origin", 0, FLAG, NULL, "where each value comes from", AT(origin),
         .group = "command", .commands = "explain"),
     ROW("load", 0, TEXT, "CKPT", "evaluate this checkpoint", AT(load),
-        .group = "command", .commands = "eval"),
+        .group = "command", .commands = "eval predict"),
     ROW("to", 0, CHOICE, "FORMAT", "tensorboard, jsonl, csv, svg or onnx", AT(to),
         .choices = exports, .group = "command", .commands = "export"),
     ROW("as", 0, CHOICE, "FORM", "export: hf, torchvision, timm or etude", AT(form),
         .choices = et_model_forms, .group = "command", .commands = "weights"),
     ROW("output", 'o', TEXT, "PATH",
-        "the file to write; export: standard output, RUN/tb without", AT(output),
-        .group = "command", .commands = "export weights"),
+        "the file to write; without: export standard output or RUN/tb, predict "
+        "RUN/predictions",
+        AT(output), .group = "command", .commands = "export weights predict"),
     ROW("metrics", 0, TEXT, "REGEX", "the names to take; an svg: losses and metrics",
         AT(metrics), .group = "command", .commands = "export"),
     ROW("copy", 0, TEXT, "DIR", "copy the recipe there", AT(copy), .group = "command",

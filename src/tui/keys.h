@@ -20,6 +20,7 @@
     X(logs, "Logs")                                                                    \
     X(compare, "Compare")                                                              \
     X(wall, "Charts")                                                                  \
+    X(results, "Results")                                                              \
     X(start, "Start")                                                                  \
     X(ending, "End of a run")                                                          \
     X(typing, "Typing a value")                                                        \
@@ -35,7 +36,7 @@ enum tui_where {
 #define TUI_AT(word) (1u << TUI_IN_##word)
 #define TUI_LISTS                                                                      \
     (TUI_AT(compose) | TUI_AT(monitor) | TUI_AT(runs) | TUI_AT(compare) |              \
-     TUI_AT(workers) | TUI_AT(logs) | TUI_AT(ending) | TUI_AT(wall))
+     TUI_AT(workers) | TUI_AT(logs) | TUI_AT(ending) | TUI_AT(wall) | TUI_AT(results))
 const char *tui_where_title(enum tui_where where); /* "Monitor" */
 const char *tui_where_word(enum tui_where where);  /* "monitor" */
 

@@ -369,6 +369,7 @@ needs_run(enum tui_action action)
         TUI_DO_runs_mark,  TUI_DO_runs_open,  TUI_DO_runs_target,
         TUI_DO_runs_tag,   TUI_DO_runs_panel, TUI_DO_runs_export,
         TUI_DO_runs_rerun, TUI_DO_runs_trash, TUI_DO_runs_wall,
+        TUI_DO_runs_results,
     };
     for (size_t i = 0; i < sizeof those / sizeof *those; i++)
         if (those[i] == action)
@@ -382,6 +383,8 @@ act(struct tui_app *app, void *self, enum tui_action action)
     struct runs *r = self;
     if (r->wall.is_open)
         return tui_wall_act(&r->wall, action);
+    if (r->results.is_open)
+        return tui_results_act(&r->results, action);
     if (r->compares)
         return act_in_compare(r, action);
     if (needs_run(action) && !runs_selected(r)) {
@@ -396,6 +399,9 @@ act(struct tui_app *app, void *self, enum tui_action action)
         return true;
     case TUI_DO_runs_open:
         watch(r);
+        return true;
+    case TUI_DO_runs_results:
+        tui_results_open(&r->results, app, runs_selected(r));
         return true;
     case TUI_DO_runs_wall:
         runs_open_wall(r);
@@ -456,7 +462,7 @@ key(struct tui_app *app, void *self, int pressed)
     (void)app;
     if (r->wall.is_open)
         return tui_wall_key(&r->wall, pressed);
-    if (!r->is_typing)
+    if (!r->is_typing || r->results.is_open)
         return false;
     if (pressed == TUI_K_ESC) {
         tui_field_set(&r->filter, "");
@@ -474,10 +480,10 @@ static void
 mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
 {
     struct runs *r = self;
-    if (r->wall.is_open) {
+    if (r->wall.is_open)
         tui_wall_mouse(&r->wall, m);
+    if (r->wall.is_open || r->results.is_open)
         return;
-    }
     struct tui_list *l = r->compares ? &r->keys : &r->rows;
     int first = tui_size_of(app->grid.rows, app->grid.cols) == TUI_TINY ? 1 : 3;
     int row = r->compares || m->x >= r->list_w ? -1 : m->y - first;
@@ -492,7 +498,10 @@ place(struct tui_app *app, void *self)
 {
     const struct runs *r = self;
     (void)app;
-    return r->wall.is_open ? TUI_IN_wall : r->compares ? TUI_IN_compare : TUI_IN_runs;
+    return r->wall.is_open      ? TUI_IN_wall
+           : r->results.is_open ? TUI_IN_results
+           : r->compares        ? TUI_IN_compare
+                                : TUI_IN_runs;
 }
 
 static const char *
@@ -500,7 +509,9 @@ hint(struct tui_app *app, void *self, enum tui_action action)
 {
     const struct runs *r = self;
     (void)app;
-    return r->wall.is_open ? tui_wall_hint(&r->wall, action) : NULL;
+    return r->wall.is_open      ? tui_wall_hint(&r->wall, action)
+           : r->results.is_open ? tui_results_hint(&r->results, action)
+                                : NULL;
 }
 
 static enum tui_role
@@ -510,6 +521,8 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
     (void)app;
     if (r->wall.is_open)
         return tui_wall_message(&r->wall, buf, size);
+    if (r->results.is_open)
+        return tui_results_message(&r->results, buf, size);
     if (r->compares)
         return runs_compare_message(r, buf, size);
     if (*r->fault) {
@@ -568,6 +581,7 @@ tick(struct tui_app *app, void *self)
         app->has_more = app->has_more || runs_is_busy(r);
     }
     any = (r->wall.is_open && tui_wall_tick(&r->wall)) || any;
+    any = (r->results.is_open && tui_results_tick(&r->results)) || any;
     any = runs_spark_one(r) || any;
     return runs_judge_one(r) || any;
 }
@@ -608,6 +622,7 @@ close_screen(struct tui_app *app, void *self)
     struct runs *r = self;
     tui_job_stop(&r->job);
     tui_wall_close(&r->wall);
+    tui_results_close(&r->results);
     if (r->owns_index)
         eti_index_close(&r->index);
     et_free(app->cx, r->curve);

@@ -12,6 +12,7 @@
 #include "tui/app.h"
 #include "tui/job.h"
 #include "tui/plot.h"
+#include "tui/results.h"
 #include "tui/wall.h"
 
 /* What a program begins the screen with; all may be left out. */
@@ -78,8 +79,9 @@ struct runs {
     char metric[ET_METRIC_NAME]; /* of the comparison, chosen by hand; "" */
     char shown[ET_METRIC_NAME];  /* of the list's chart, likewise */
 
-    struct tui_wall wall;     /* all charts of runs, instead of the list */
-    struct runs_curve *curve; /* [TUI_R_CACHE], those used last */
+    struct tui_wall wall;       /* all charts of runs, instead of the list */
+    struct tui_results results; /* of a run, likewise */
+    struct runs_curve *curve;   /* [TUI_R_CACHE], those used last */
     int next_curve;
     struct tui_job job;
     char job_file[PATH_MAX]; /* where its answer goes; "": it writes itself */

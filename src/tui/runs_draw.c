@@ -218,6 +218,10 @@ runs_draw(struct tui_app *app, void *self, const struct tui_pane *p)
         tui_wall_draw(&r->wall, p);
         return;
     }
+    if (r->results.is_open) {
+        tui_results_draw(&r->results, p);
+        return;
+    }
     if (r->compares) {
         runs_draw_compare(r, p);
         return;

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The results of a run: what is read, counted and drawn, and pictures in half blocks. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "tui/glyphs.h"
+#include "tui/results.h"
+
+static struct et_ctx *cx;
+
+/* ---- pictures ---- */
+
+static const struct tui_cell *
+cell(const struct tui_grid *g, int y, int x)
+{
+    return &g->cell[y * g->cols + x];
+}
+
+static void
+test_halves(void)
+{
+    /* White above black, black above white, both white, both black; then greys. */
+    static const uint8_t rgb[4][4][3] = {
+        {{255, 255, 255}, {0}, {255, 255, 255}, {0}},
+        {{0}, {255, 255, 255}, {255, 255, 255}, {0}},
+        {{120, 120, 120}, {120, 120, 120}, {255, 255, 255}, {0}},
+        {{120, 120, 120}, {130, 130, 130}, {60, 60, 60}, {0}},
+    };
+    struct tui_grid g;
+    need(cx, tui_grid_init(&g, cx, tui_glyphs_of(ETI_PLOT_BLOCK), 2, 4));
+    const struct tui_pane p = tui_pane_of(&g);
+    tui_halves_draw(&p, &rgb[0][0][0], 4, 4);
+    is_int(cell(&g, 0, 0)->ch, 0x2580, "white above black is an upper half");
+    is_int(cell(&g, 0, 1)->ch, 0x2584, "black above white a lower half");
+    is_int(cell(&g, 0, 2)->ch, 0x2588, "white and white a full block");
+    is_int(cell(&g, 0, 3)->ch, ' ', "black is the ground");
+    is_int(cell(&g, 0, 2)->role, TUI_STRONG, "white is the brightest shade");
+    is_int(cell(&g, 1, 0)->ch, 0x2588, "greys that are alike are one block");
+    ok(cell(&g, 1, 0)->role != TUI_STRONG, "of a darker shade");
+    is_int(cell(&g, 1, 2)->ch, 0x2580, "of a bright and a dark one the bright is seen");
+    tui_grid_release(&g);
+    need(cx, tui_grid_init(&g, cx, &tui_glyphs_ascii, 1, 2));
+    const struct tui_pane small = tui_pane_of(&g);
+    static const uint8_t two[] = {255, 255, 255, 0, 0, 0};
+    tui_halves_draw(&small, two, 2, 1);
+    is_int(cell(&g, 0, 0)->ch, '@', "in ASCII the brightest is a character");
+    is_int(cell(&g, 0, 1)->ch, ' ', "and black a blank");
+    tui_grid_release(&g);
+}
+
+/* ---- results ---- */
+
+static char folder[] = "results-XXXXXX";
+
+/* Of 10 samples with three classes: two of label 2 are taken for 0, one of 1 for 2. */
+static void
+write_predictions(const char *label)
+{
+    static const float score[3][3] = {{4, 0, 0}, {0, 4, 0}, {0, 0, 4}};
+    static const int32_t pairs[10][2] = {{0, 0}, {0, 0}, {0, 0}, {1, 1}, {1, 1},
+                                         {1, 2}, {2, 2}, {2, 0}, {2, 0}, {2, 2}};
+    char path[256];
+    struct eti_predictions all = {.cx = cx};
+    struct eti_sheet sheet = {.cx = cx};
+    const float picture[4] = {0, 1, 1, 0};
+    for (int i = 0; i < 10; i++)
+        need(cx, eti_predictions_add(&all, score[pairs[i][1]], &pairs[i][0], 1, 3));
+    need(cx, eti_sheet_add(&sheet, 7, all.loss[7], picture, 1, 2, 2));
+    snprintf(path, sizeof path, "%s/predictions/%s.csv", folder, label);
+    need(cx, eti_predictions_write(&all, path, ETI_AS_CSV));
+    snprintf(path, sizeof path, "%s/predictions/%s.ppm", folder, label);
+    need(cx, eti_sheet_write(&sheet, path));
+    eti_predictions_release(&all);
+    eti_sheet_release(&sheet);
+}
+
+static const char *
+drawn(struct tui_results *r, int rows, int cols)
+{
+    static char *text;
+    static size_t n;
+    struct tui_grid g;
+    r->app->grid.rows = rows;
+    r->app->grid.cols = cols;
+    need(cx, tui_grid_init(&g, cx, &tui_glyphs_ascii, rows, cols));
+    const struct tui_pane p = tui_pane_of(&g);
+    tui_results_draw(r, &p);
+    free(text);
+    FILE *f = open_memstream(&text, &n);
+    tui_grid_print(&g, f);
+    fclose(f);
+    tui_grid_release(&g);
+    return text;
+}
+
+static void
+test_results(void)
+{
+    char path[256], message[200];
+    struct tui_app app = {.cx = cx};
+    struct tui_results r;
+    if (!mkdtemp(folder))
+        bail("no folder");
+    json_t *facts = json_pack("{s:s, s:s}", "name", "calm-heron", "directory", folder);
+    snprintf(path, sizeof path, "%s/predictions", folder);
+    tui_results_open(&r, &app, facts);
+    ok(strstr(drawn(&r, 24, 80), "is not known yet") != NULL,
+       "a run without predictions says so");
+    tui_results_close(&r);
+    if (mkdir(path, 0700) != 0)
+        bail("no folder of predictions");
+    write_predictions("eval");
+    write_predictions("more");
+    tui_results_open(&r, &app, facts);
+    is_int(r.n_data, 2, "all data that were predicted are there");
+    is_int(tui_results_count(&r, 2, 0), 2, "pairs are counted");
+    ok(r.label == 2 && r.class == 0, "the commonest mistake is selected first");
+    tui_results_message(&r, message, sizeof message);
+    is_str(message, "2 of 4 samples of class 2 are taken for 0 (50.0%)", "and told");
+    ok(strstr(drawn(&r, 24, 80), "    2  50   .  50") != NULL,
+       "rows are the label's, in percent");
+    r.panel = TUI_RESULTS_CLASSES;
+    ok(strstr(drawn(&r, 24, 80), "0            3    1.0000     .6000     .7500") !=
+           NULL,
+       "recall, precision and F1 of each class");
+    r.panel = TUI_RESULTS_WORST;
+    is_int(r.n_mistakes, 3, "mistakes are listed");
+    ok(strstr(drawn(&r, 24, 80), "0 for 2") != NULL &&
+           strstr(drawn(&r, 24, 80), "@@@@@@@") != NULL &&
+           strstr(drawn(&r, 24, 80), "no picture") != NULL,
+       "with their pictures, where there are some");
+    tui_results_act(&r, TUI_DO_results_only);
+    is_int(r.n_mistakes, 2, "or those of the pair alone");
+    tui_results_act(&r, TUI_DO_everywhere_close);
+    is_int(r.n_mistakes, 3, "until esc");
+    tui_results_act(&r, TUI_DO_results_data);
+    is_str(r.data[r.at_data], "more", "o goes to the next data");
+    static const int size[][2] = {{1, 1}, {5, 20}, {16, 60}, {36, 120}, {50, 200}};
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+        for (int panel = 0; panel < TUI_RESULTS_PANELS; panel++) {
+            r.panel = (enum tui_results_panel)panel;
+            ok(drawn(&r, size[i][0], size[i][1]) != NULL, "panel %d at %d x %d", panel,
+               size[i][1], size[i][0]);
+        }
+    tui_results_close(&r);
+    json_decref(facts);
+    snprintf(path, sizeof path, "rm -r '%s'", folder);
+    if (system(path) != 0)
+        diag("%s stays", folder);
+}
+
+int
+main(void)
+{
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    test_halves();
+    test_results();
+    et_ctx_free(&cx);
+    return done();
+}
