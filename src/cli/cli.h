@@ -98,6 +98,7 @@ struct cli_options {
     int form;          /* place in et_model_forms; -1 = not given */
     const char *output, *metrics;
     int64_t limit; /* samples to read; -1 = not given */
+    const char *length, *temperature, *top_k, *seed; /* of generate, as they stand */
     const char *sort, *pareto;
     bool reindex, follow;
     int64_t rank;             /* of `logs` and `kill`; -1 = not given */
