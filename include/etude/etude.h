@@ -14,6 +14,7 @@
  *     module.h nn.h model.h    networks: formulas on a graph
  *  6. transform.h              pictures on their way into a batch
  *     data.h optim.h sched.h metric.h   what a loop is made of: examples/own_loop.c
+ *     tokenizer.h              text to tokens and back
  *  7. event.h archive.h state.h algorithm.h callback.h logger.h checkpoint.h trainer.h
  *     the loop, and who is called in it: examples/custom_algorithm.c, distillation.c;
  *     functional.h: algorithms as functions; control.h: what people ask of a run
@@ -49,6 +50,7 @@
 #include "etude/model.h"
 #include "etude/sched.h"
 #include "etude/optim.h"
+#include "etude/tokenizer.h"
 #include "etude/data.h"
 #include "etude/metric.h"
 #include "etude/archive.h"
