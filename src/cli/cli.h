@@ -110,7 +110,13 @@ struct cli_options {
     const char *master_addr, *master_port, *rank_stdout, *rank_stderr, *timeout;
     const char *on; /* a worker: WORKER[:GPUS] */
     bool detach;
+    const char *tokenizer, *field, *end, *val_fraction; /* of `data tokenize` */
+    int document;                                       /* enum eti_document */
+    int64_t threads;                                    /* -1 = not given */
+    bool plain;
 };
+
+enum { CLI_MAX_OPTIONS = 128 };
 
 struct cli {
     struct et_ctx *cx;
@@ -125,7 +131,7 @@ struct cli {
     int n_args;
     struct et_override *override; /* --alg, --unset and key=value, in order */
     int n_overrides;
-    uint64_t given;                      /* bit i: row i of cli_option_table was used */
+    bool given[CLI_MAX_OPTIONS];         /* row i of cli_option_table was used */
     FILE *log;                           /* --log-file */
     struct et_callback *progress;        /* borrowed; NULL: none under way */
     struct et_callback *const *callback; /* the others of the run, borrowed: lines go
@@ -334,6 +340,11 @@ struct et_recipe *cli_resume_recipe(struct cli *c, const struct eti_origin_run *
 /* As cli_settle_recipe with what the run drew; refuses what a resume cannot change. */
 int cli_resume_settle(struct cli *c, const struct eti_origin_run *from,
                       struct et_recipe *recipe, struct eti_assemble_options *o);
+
+/* ---- tokenize.c ---- */
+
+/* `etude data tokenize`. */
+int cli_data_tokenize(struct cli *c);
 
 /* ---- train.c ---- */
 

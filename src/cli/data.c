@@ -293,10 +293,12 @@ cli_data(struct cli *c)
         return inspect(c, c->arg[1]);
     if (strcmp(what, "show") == 0 && (c->n_args == 2 || c->n_args == 3))
         return cli_data_show(c);
-    if (strcmp(what, "prepare") == 0 || strcmp(what, "tokenize") == 0)
+    if (strcmp(what, "tokenize") == 0)
+        return cli_data_tokenize(c);
+    if (strcmp(what, "prepare") == 0)
         return cli_fail(c, CLI_E_LATER, NULL, "data %s: this version does not do that",
                         what);
     return cli_fail(c, CLI_E_OPERAND, NULL,
                     "data needs one of: ls, inspect NAME [key=value...], "
-                    "show NAME|RECIPE [key=value...]");
+                    "show NAME|RECIPE [key=value...], tokenize INPUT...");
 }

@@ -38,8 +38,7 @@ check_options(struct cli *c)
 {
     for (int i = 0; cli_option_table[i].name; i++)
         for (size_t k = 0; k < sizeof others / sizeof *others; k++)
-            if (c->given & UINT64_C(1) << i &&
-                strcmp(cli_option_table[i].name, others[k].option) == 0)
+            if (c->given[i] && strcmp(cli_option_table[i].name, others[k].option) == 0)
                 return cli_fail(c, CLI_E_OPTION, others[k].why,
                                 "--%s does not go with --on", others[k].option);
     return CLI_OK;

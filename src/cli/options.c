@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/text/shards.h"
 
 static const char *const levels[] = {"debug", "info", "warn", "error", NULL};
 static const char *const exports[] = {"tensorboard", "jsonl", "csv",
@@ -108,9 +109,9 @@ const struct cli_option cli_option_table[] = {
     ROW("as", 0, CHOICE, "FORM", "export: hf, torchvision, timm or etude", AT(form),
         .choices = et_model_forms, .group = "command", .commands = "weights"),
     ROW("output", 'o', TEXT, "PATH",
-        "the file to write; without: export standard output or RUN/tb, predict "
+        "the file or folder to write; without: export standard output or RUN/tb, predict "
         "RUN/predictions",
-        AT(output), .group = "command", .commands = "export weights predict"),
+        AT(output), .group = "command", .commands = "export weights predict data"),
     ROW("length", 0, TEXT, "N", "tokens to add, 200", AT(length), .group = "command",
         .commands = "generate"),
     ROW("temperature", 0, TEXT, "T", "scores are divided by it, 0.8; 0: the likeliest",
@@ -150,13 +151,31 @@ const struct cli_option cli_option_table[] = {
         .group = "command", .commands = "worker"),
     ROW("key", 0, TEXT, "FILE", "serve, keygen, key: the file of this host's keys",
         AT(key), .group = "command", .commands = "worker"),
+    ROW("tokenizer", 0, TEXT, "FILE",
+        "tokenize: tokenizer.json, vocab.json, vocab.txt, *.model or their folder; "
+        "bytes",
+        AT(tokenizer), .group = "command", .commands = "data"),
+    ROW("field", 0, TEXT, "NAME", "tokenize: of a line of JSON: text", AT(field),
+        .group = "command", .commands = "data"),
+    ROW("document", 0, CHOICE, "WHAT",
+        "file, line or blank: what is between blank lines", AT(document),
+        .choices = eti_document_names, .group = "command", .commands = "data"),
+    ROW("end", 0, TEXT, "TOKEN", "tokenize: behind each document; \"\": none", AT(end),
+        .group = "command", .commands = "data"),
+    ROW("plain", 0, FLAG, NULL, "tokenize: special tokens in texts are text", AT(plain),
+        .group = "command", .commands = "data"),
+    ROW("val-fraction", 0, TEXT, "X", "tokenize: of the documents, for val.bin: 0",
+        AT(val_fraction), .group = "command", .commands = "data"),
+    ROW("threads", 0, INT, "N", "tokenize: those that encode; one for each processor",
+        AT(threads), .group = "command", .commands = "data"),
     ROW("all", 0, FLAG, NULL, "diff: optimizer and state of checkpoints too", AT(all),
         .group = "command", .commands = "weights"),
     {0},
 };
 
 enum { MAX_OPTIONS = sizeof cli_option_table / sizeof cli_option_table[0] };
-_Static_assert(MAX_OPTIONS <= 64, "struct cli.given has a bit for each");
+_Static_assert(MAX_OPTIONS <= (int)CLI_MAX_OPTIONS,
+               "struct cli.given has one for each");
 
 bool
 cli_takes(const struct cli_option *o, const char *command)
@@ -293,7 +312,7 @@ static int
 take(struct cli *c, const struct cli_option *o, const char *value)
 {
     void *field = (char *)&c->opt + o->offset;
-    c->given |= UINT64_C(1) << (o - cli_option_table);
+    c->given[o - cli_option_table] = true;
     switch (o->type) {
     case CLI_FLAG:
         *(bool *)field = true;
@@ -433,7 +452,7 @@ check_given(struct cli *c)
 {
     for (int i = 0; c->command && cli_option_table[i].name; i++) {
         const struct cli_option *o = &cli_option_table[i];
-        if (c->given & UINT64_C(1) << i && !cli_takes(o, c->command->name))
+        if (c->given[i] && !cli_takes(o, c->command->name))
             return cli_fail(c, CLI_E_OPTION, o->others, "--%s does not apply to '%s'",
                             o->name, c->command->name);
     }

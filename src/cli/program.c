@@ -103,6 +103,7 @@ cli_main(int argc, char **argv, const struct eti_seams *seams)
                 .to = -1,
                 .form = -1,
                 .limit = -1,
+                .threads = -1,
                 .rank = -1,
                 .dtype = -1,
             },

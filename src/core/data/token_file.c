@@ -71,7 +71,9 @@ widen(const uint8_t *bytes, int width, int64_t n, int64_t vocab_size, int32_t *o
 {
     int32_t largest = 0;
     for (int64_t i = 0; i < n; i++) {
-        out[i] = width == 1 ? bytes[i] : bytes[2 * i] | bytes[2 * i + 1] << 8;
+        uint32_t token = 0;
+        memcpy(&token, bytes + width * i, (size_t)width);
+        out[i] = token > INT32_MAX ? INT32_MAX : (int32_t)token;
         largest = out[i] > largest ? out[i] : largest;
     }
     if (largest < vocab_size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* token_file.h: datasets whose tokens lie in a file, one or two bytes each. */
+/* token_file.h: datasets whose tokens lie in a file, one, two or four bytes each. */
 #ifndef ETI_DATA_TOKEN_FILE_H
 #define ETI_DATA_TOKEN_FILE_H
 
@@ -12,7 +12,7 @@
 struct eti_token_file {
     struct eti_file file;
     bool is_open;
-    int width;               /* bytes of a token: 1, or 2 little-endian */
+    int width;               /* bytes of a token: 1, or 2 or 4 little-endian */
     int64_t begin;           /* offset of this split's first token, in bytes */
     bool watched;            /* somebody else's file, which may change */
     struct timespec changed; /* when it last was, as it was opened */
