@@ -109,7 +109,8 @@ const struct cli_option cli_option_table[] = {
     ROW("as", 0, CHOICE, "FORM", "export: hf, torchvision, timm or etude", AT(form),
         .choices = et_model_forms, .group = "command", .commands = "weights"),
     ROW("output", 'o', TEXT, "PATH",
-        "the file or folder to write; without: export standard output or RUN/tb, predict "
+        "the file or folder to write; without: export standard output or RUN/tb, "
+        "predict "
         "RUN/predictions",
         AT(output), .group = "command", .commands = "export weights predict data"),
     ROW("length", 0, TEXT, "N", "tokens to add, 200", AT(length), .group = "command",

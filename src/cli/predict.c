@@ -25,12 +25,13 @@ struct taken {
 static bool
 read_pictures(struct taken *t, const struct et_batch *b, struct et_desc *d)
 {
-    const float *x = b->x;
+    const struct et_batch_field *first = &b->field[ET_FIELD_X];
+    const float *x = first->host.f32;
     void *block;
-    *d = b->x_desc;
+    *d = first->desc;
     const size_t bytes = et_desc_bytes(d);
     if (d->dtype != ET_F32 || d->ndim != 4 || d->shape[1] > ET_MAX_CHANNELS ||
-        (!x && !b->x_tensor))
+        (!x && !first->tensor))
         return false;
     if (t->bytes < bytes) {
         if (et_alloc(t->c->cx, bytes, &block) != ET_OK)
@@ -39,7 +40,7 @@ read_pictures(struct taken *t, const struct et_batch *b, struct et_desc *d)
         t->picture = block;
         t->bytes = bytes;
     }
-    if (!x && et_tensor_read(t->c->cx, b->x_tensor, t->picture, bytes) != ET_OK)
+    if (!x && et_tensor_read(t->c->cx, first->tensor, t->picture, bytes) != ET_OK)
         return false;
     const int64_t C = d->shape[1], area = d->shape[2] * d->shape[3];
     /* Read by axes it is row-major; as the loader left it, channels are last. */
@@ -89,17 +90,19 @@ take(void *data, const struct et_state *s, const struct et_prediction *p)
 {
     struct taken *t = data;
     const int64_t from = t->all.n, n = p->desc.shape[0];
-    if (p->desc.ndim != 2 || p->batch->target_desc.ndim != 1)
+    const struct et_batch_field *target = &p->batch->field[ET_FIELD_TARGET];
+    if (p->desc.ndim != 2 || p->batch->n_fields <= ET_FIELD_TARGET ||
+        target->desc.ndim != 1 || target->desc.dtype != ET_I32)
         return ET_FAIL(s->cx, ET_ENOTSUP,
                        "predict is for models that give each sample a class; this one "
                        "gives %d axes",
                        p->desc.ndim);
-    const int32_t *label = p->batch->target;
+    const int32_t *label = target->host.i32;
     void *block = NULL;
     if (!label) { /* it lies on the device */
         ET_TRY(et_alloc(s->cx, (size_t)n * sizeof *label, &block));
-        et_status status = et_tensor_read(s->cx, p->batch->target_tensor, block,
-                                          (size_t)n * sizeof *label);
+        et_status status =
+            et_tensor_read(s->cx, target->tensor, block, (size_t)n * sizeof *label);
         if (status != ET_OK) {
             et_free(s->cx, block);
             return status;

@@ -366,10 +366,9 @@ static bool
 needs_run(enum tui_action action)
 {
     static const enum tui_action those[] = {
-        TUI_DO_runs_mark,  TUI_DO_runs_open,  TUI_DO_runs_target,
-        TUI_DO_runs_tag,   TUI_DO_runs_panel, TUI_DO_runs_export,
-        TUI_DO_runs_rerun, TUI_DO_runs_trash, TUI_DO_runs_wall,
-        TUI_DO_runs_results,
+        TUI_DO_runs_mark,  TUI_DO_runs_open,    TUI_DO_runs_target, TUI_DO_runs_tag,
+        TUI_DO_runs_panel, TUI_DO_runs_export,  TUI_DO_runs_rerun,  TUI_DO_runs_trash,
+        TUI_DO_runs_wall,  TUI_DO_runs_results,
     };
     for (size_t i = 0; i < sizeof those / sizeof *those; i++)
         if (those[i] == action)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The results of a run: what is read, counted and drawn, and pictures in half blocks. */
+/* The results of a run: what is read, counted and drawn, and pictures in half blocks.
+ */
 #include "config.h"
 
 #include <stdio.h>

@@ -111,7 +111,7 @@ put_pictures(struct et_callback *self, const struct et_log *log)
     enum { MOST = 16 << 20 };
     struct state *l = self->state;
     int n;
-    const struct eti_picture *picture = eti_log_pictures(log, &n);
+    const struct eti_logged_picture *picture = eti_log_pictures(log, &n);
     for (int i = 0; i < n; i++) {
         void *block;
         FILE *f = eti_open_regular(picture[i].path);

@@ -34,8 +34,8 @@ struct et_log {
     struct et_ctx *cx;
     struct et_sink *sink;
     int64_t seq;
-    struct eti_book *book;       /* of the record under way */
-    struct eti_picture *picture; /* [ETI_PICTURES]; NULL: there was none yet */
+    struct eti_book *book;              /* of the record under way */
+    struct eti_logged_picture *picture; /* [ETI_PICTURES]; NULL: there was none yet */
     int n_pictures;
     struct eti_passage *passage; /* [ETI_PASSAGES]; NULL likewise */
     int n_passages;
@@ -253,8 +253,8 @@ eti_log_picture(struct et_log *log, const char *tag, const char *path, int64_t w
     }
     if (log->n_pictures == ETI_PICTURES)
         return;
-    struct eti_picture *p = &log->picture[log->n_pictures++];
-    *p = (struct eti_picture){.width = width, .height = height};
+    struct eti_logged_picture *p = &log->picture[log->n_pictures++];
+    *p = (struct eti_logged_picture){.width = width, .height = height};
     snprintf(p->tag, sizeof p->tag, "%s", tag);
     snprintf(p->path, sizeof p->path, "%s", path);
 }
@@ -284,7 +284,7 @@ eti_log_passages(const struct et_log *log, int *n)
     return log->passage;
 }
 
-const struct eti_picture *
+const struct eti_logged_picture *
 eti_log_pictures(const struct et_log *log, int *n)
 {
     *n = log->n_pictures;

@@ -6,7 +6,7 @@
 #include "etude/logger.h"
 
 /* A picture that was written of the step: PATH is its file, a PNG. */
-struct eti_picture {
+struct eti_logged_picture {
     char tag[ET_METRIC_NAME]; /* "images/train" */
     char path[4096];
     int64_t width, height;
@@ -16,7 +16,7 @@ enum { ETI_PICTURES = 4 }; /* of a record; there are no more */
 void eti_log_picture(struct et_log *log, const char *tag, const char *path,
                      int64_t width, int64_t height);
 /* Those so far; borrowed until the next call. */
-const struct eti_picture *eti_log_pictures(const struct et_log *log, int *n);
+const struct eti_logged_picture *eti_log_pictures(const struct et_log *log, int *n);
 
 /* A text that is more than a line of the log: what a model has written. */
 struct eti_passage {
