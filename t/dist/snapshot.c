@@ -260,24 +260,21 @@ test_numbers(struct et_ctx *cx)
 
 /* Every number of a model but those that say where others are: how long a list is,
  * which bin, what kind of record. */
+/* clang-format off */
 #define NUMBERS(X)                                                                     \
-    X(seq)                                                                             \
-    X(t)                                                                               \
-    X(from)                                                                            \
-    X(ep) X(ba) X(sp) X(incarnation) X(state_since) X(length[0].value) X(epoch_t) X(   \
-        epoch_ba) X(train_s) X(eval_s) X(n_evaluated) X(tick[0].t) X(tick[0].ba)       \
-        X(tick[0].sp) X(finish[0]) X(finish[1]) X(finish[2]) X(finish[3]) X(left_out)  \
-            X(axis[0].t) X(axis[0].ep) X(axis[0].sp) X(series[0].n) X(series[0].bad)   \
-                X(series[0].last) X(series[0].best) X(series[0].last_ba)               \
-                    X(series[0].best_ba) X(series[0].last_t) X(series[0].bin[0].n)     \
-                        X(series[0].bin[0].min) X(series[0].bin[0].max) X(             \
-                            series[0].bin[0].last) X(event[0].t) X(event[0].seq)       \
-                            X(event[0].ba) X(event[0].rank) X(n_warnings) X(n_errors)  \
-                                X(mark[0].ba) X(mark[0].t) X(rank[0].t) X(rank[0].ba)  \
-                                    X(rank[0].number[0].value) X(rank[0].trail[0])     \
-                                        X(algorithm[0].t) X(algorithm[0].ba)           \
-                                            X(algorithm[0].number[0].value)            \
-                                                X(eval[0].batch) X(eval[0].batches)
+    X(seq) X(t) X(from) X(ep) X(ba) X(sp) X(incarnation) X(state_since)                \
+    X(length[0].value) X(epoch_t) X(epoch_ba) X(train_s) X(eval_s) X(n_evaluated)      \
+    X(tick[0].t) X(tick[0].ba) X(tick[0].sp) X(finish[0]) X(finish[1]) X(finish[2])    \
+    X(finish[3]) X(left_out) X(axis[0].t) X(axis[0].ep) X(axis[0].sp) X(series[0].n)   \
+    X(series[0].bad) X(series[0].last) X(series[0].best) X(series[0].last_ba)          \
+    X(series[0].best_ba) X(series[0].last_t) X(series[0].bin[0].n)                     \
+    X(series[0].bin[0].min) X(series[0].bin[0].max) X(series[0].bin[0].last)           \
+    X(event[0].t) X(event[0].seq) X(event[0].ba) X(event[0].rank) X(n_warnings)        \
+    X(n_errors) X(mark[0].ba) X(mark[0].t) X(rank[0].t) X(rank[0].ba)                  \
+    X(rank[0].number[0].value) X(rank[0].trail[0]) X(algorithm[0].t)                   \
+    X(algorithm[0].ba) X(algorithm[0].number[0].value) X(eval[0].batch)                \
+    X(eval[0].batches)                                                                
+/* clang-format on */
 
 static void
 test_places(struct et_ctx *cx)
