@@ -729,6 +729,14 @@ static const struct sdpa_case sdpas[] = {
      .D = 8,
      .bias = {2, 3, 5, 1},
      .hides = true},
+    {.what = "queries of which some see nothing",
+     .B = 2,
+     .H = 3,
+     .T = 40,
+     .S = 2,
+     .D = 8,
+     .bias = {2, 3, 40, 2},
+     .hides = true},
 };
 
 static void

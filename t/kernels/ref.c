@@ -391,6 +391,18 @@ attention(void)
     RUN(sdpa, a, 4, 2, F32(q + 1, 1, 1, 1, 1), F32(k, 1, 1, 2, 1), F32(v, 1, 1, 2, 1),
         F32(bias, 1, 1, 1, 2), F32(o, 1, 1, 1, 1), NOTHING);
     is_near(o[0], 6, TOL, "a bias of ln 3 evens the odds");
+    /* The first query sees nothing, the second its own position. */
+    float hides[4] = {-INFINITY, -INFINITY, -INFINITY, 0};
+    RUN(sdpa, a, 4, 2, F32(q, 1, 1, 2, 1), F32(k, 1, 1, 2, 1), F32(v, 1, 1, 2, 1),
+        F32(hides, 1, 1, 2, 2), F32(o, 1, 1, 2, 1), F32(lse, 1, 1, 2));
+    IS(o, 0, "a query that sees no key gives 0", 0, 8);
+    RUN(sdpa_grad, a, 7, 3, F32(dout, 1, 1, 2, 1), F32(q, 1, 1, 2, 1),
+        F32(k, 1, 1, 2, 1), F32(v, 1, 1, 2, 1), F32(o, 1, 1, 2, 1), F32(lse, 1, 1, 2),
+        F32(hides, 1, 1, 2, 2), F32(dq, 1, 1, 2, 1), F32(dk, 1, 1, 2, 1),
+        F32(dv, 1, 1, 2, 1));
+    IS(dv, 0, "and adds nothing to the gradient of values", 0, 1);
+    IS(dk, 0, "nor of keys", 0, 0);
+    IS(dq, 0, "its own is 0", 0, 0);
 }
 
 static void

@@ -147,7 +147,8 @@ exponentials(float *s, int64_t n, int64_t keys, float factor, float shift)
     memset(s + n, 0, (size_t)(whole_vectors(keys) - n) * sizeof *s);
 }
 
-/* s = e^(FACTOR s - max); the sum of it. */
+/* s = e^(FACTOR s - max); the sum of it. A query that sees no key has all s 0, a sum of
+ * 1, so that its o is 0, and an lse of infinity, with which e^(s - lse) is 0 again. */
 static float
 softmax_row(float *s, int64_t n, int64_t keys, float factor, float *lse)
 {
@@ -158,12 +159,13 @@ softmax_row(float *s, int64_t n, int64_t keys, float factor, float *lse)
 #pragma omp simd reduction(max : max)
     for (int64_t j = 0; j < whole; j++)
         max = s[j] * factor > max ? s[j] * factor : max;
+    max = max == -INFINITY ? 0 : max;
     exponentials(s, n, keys, factor, max);
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = 0; j < whole; j++)
         sum += s[j];
-    *lse = max + etk_logf(sum);
-    return sum;
+    *lse = sum == 0 ? INFINITY : max + etk_logf(sum);
+    return sum == 0 ? 1 : sum;
 }
 
 /* ---- forward ---- */

@@ -210,9 +210,8 @@ check_call(const struct et_call *call, char *why, size_t why_size)
 
 /* May cuDNN be asked? Its tensors have positive strides and no length of 0. To one key
  * the gradients of queries and keys are 0, and here alone are do . v and do . o rounded
- * alike; and a query that does not see it gets NaN here, as anywhere, and 0 there. Of a
- * bias that repeats along queries or keys cuDNN (9.19) computes other gradients than
- * those of its own result. */
+ * alike. Of a bias that repeats along queries or keys cuDNN (9.19) computes other
+ * gradients than those of its own result. */
 static bool
 may_plan(const struct etk_sdpa *a, const struct et_call *call)
 {

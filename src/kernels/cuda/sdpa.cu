@@ -341,12 +341,12 @@ forward(struct etk_sdpa a, const void *q, const void *k, const void *v, const vo
         add_product<G>(sum, s, scores, keys, count, finite);
         __syncthreads();
     }
-    /* A row that sees no key, or keys of weight 0 alone, is 0 / 0. */
+    /* A row that sees no key is 0, and so is e^(s - lse) of it. */
     for (int r = 0; r < G::EACH; r++) {
         int64_t i = first + down + r * GRID;
         if (lse && along == 0 && i < a.T)
-            lse[lse_at(a, plane, i)] = total[r] == 0 ? NAN : most[r] + logf(total[r]);
-        total[r] = 1.f / total[r];
+            lse[lse_at(a, plane, i)] = total[r] == 0 ? INFINITY : most[r] + logf(total[r]);
+        total[r] = total[r] == 0 ? 0.f : 1.f / total[r];
     }
     if (o)
         store_rows<G>(o, a, a.heads[ETK_SDPA_O], plane, first, a.T, sum, total);
@@ -387,7 +387,8 @@ score_gradient(const struct etk_sdpa &a, const void *bias, int64_t plane, int64_
     s *= a.scale;
     if (a.bias != ET_NONE)
         s += bias_at(a, bias, plane, i, j);
-    s = expf(s - lse);
+    /* (cuDNN, which may have made lse, may say -infinity of a row that sees no key.) */
+    s = lse == -INFINITY ? 0.f : expf(s - lse);
     ds = s == 0 ? 0.f : s * (ds - delta) * a.scale;
 }
 

@@ -8,7 +8,8 @@
  *   dq_i = scale sum_j ds_ij k_j;  dk_j = scale sum_i ds_ij q_i
  *
  * Positions align at the top left: query i sees keys 0 .. i. Gradients use the lse
- * given. */
+ * given. A query that sees no key, because causality or a bias of -infinity hides all,
+ * has o_i = 0 and lse_i = infinity, with which every p_ij is 0 again. */
 #include "kernels/ref/array.h"
 
 #include <math.h>
@@ -59,7 +60,8 @@ seen(const struct attention *a, int64_t i)
     return a->o->causal && i + 1 < a->S ? i + 1 : a->S;
 }
 
-/* The largest score of query I, and the sum of the e^(s_ij - max). */
+/* The largest score of query I, and the sum of the e^(s_ij - max): 0 where it sees no
+ * key, for then *MAX is 0. */
 static void
 softmax(const struct attention *a, int64_t b, int64_t h, int64_t i, double *max,
         double *sum)
@@ -68,6 +70,8 @@ softmax(const struct attention *a, int64_t b, int64_t h, int64_t i, double *max,
     *sum = 0;
     for (int64_t j = 0; j < seen(a, i); j++)
         *max = fmax(*max, score(a, b, h, i, j));
+    if (*max == -INFINITY)
+        *max = 0;
     for (int64_t j = 0; j < seen(a, i); j++)
         *sum += exp(score(a, b, h, i, j) - *max);
 }
@@ -94,8 +98,9 @@ etk_ref_sdpa(const struct etk_ref *r)
         double max, sum;
         softmax(&a, b, h, i, &max, &sum);
         if (lse->p)
-            etk_set(lse, etk_offset_linear(&lse->d, p.n), max + log(sum));
-        for (int64_t j = 0; j < seen(&a, i); j++) {
+            etk_set(lse, etk_offset_linear(&lse->d, p.n),
+                    sum == 0 ? INFINITY : max + log(sum));
+        for (int64_t j = 0; j < seen(&a, i) && sum != 0; j++) {
             double w = exp(score(&a, b, h, i, j) - max) / sum;
             if (w != 0)
                 add_row(r->acc[0], a.T, &a.v, b, h, j, i, w);
