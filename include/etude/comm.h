@@ -30,14 +30,14 @@ struct et_comm;
 
 enum et_comm_op { ET_COMM_SUM = 0, ET_COMM_MAX = 1, ET_COMM_MIN = 2 };
 
-/* code, text. Reduce-scatter is an all-reduce and a slice of it. */
+/* code, value, text. Reduce-scatter is an all-reduce and a slice of it. */
 #define ET_COMM_KIND_MAP(X)                                                            \
-    X(ALL_REDUCE, "all_reduce")                                                        \
-    X(ALL_GATHER, "all_gather")                                                        \
-    X(BROADCAST, "broadcast")                                                          \
-    X(BARRIER, "barrier")
+    X(ALL_REDUCE, 0, "all_reduce")                                                     \
+    X(ALL_GATHER, 1, "all_gather")                                                     \
+    X(BROADCAST, 2, "broadcast")                                                       \
+    X(BARRIER, 3, "barrier")
 enum et_comm_kind {
-#define ET_COMM_KIND_ENUM(code, text) ET_COMM_##code,
+#define ET_COMM_KIND_ENUM(code, number, text) ET_COMM_##code = number,
     ET_COMM_KIND_MAP(ET_COMM_KIND_ENUM)
 #undef ET_COMM_KIND_ENUM
         ET_COMM_KIND_COUNT

@@ -20,19 +20,19 @@
 extern "C" {
 #endif
 
-/* code, word, operands */
+/* code, value, word, operands */
 #define ET_REQUEST_MAP(X)                                                              \
-    X(PAUSE, "pause", "")           /* holds before the next batch */                  \
-    X(CONTINUE, "continue", "")     /* ends that */                                    \
-    X(STOP, "stop", "")             /* saves and ends the run */                       \
-    X(CHECKPOINT, "checkpoint", "") /* saves and goes on */                            \
-    X(SET, "set", "KEY VALUE")      /* an option that may change: optimizer.lr */      \
+    X(PAUSE, 0, "pause", "")           /* holds before the next batch */               \
+    X(CONTINUE, 1, "continue", "")     /* ends that */                                 \
+    X(STOP, 2, "stop", "")             /* saves and ends the run */                    \
+    X(CHECKPOINT, 3, "checkpoint", "") /* saves and goes on */                         \
+    X(SET, 4, "set", "KEY VALUE")      /* an option that may change: optimizer.lr */   \
     /* an algorithm's hooks; OPTION=VALUE... of one that the run has not */            \
-    X(ALGO, "algo", "NAME on|off")                                                     \
-    X(LOGLEVEL, "loglevel", "LEVEL") /* lines of the log from here on are shown */
+    X(ALGO, 5, "algo", "NAME on|off")                                                  \
+    X(LOGLEVEL, 6, "loglevel", "LEVEL") /* lines of the log from here on are shown */
 
 enum et_request_op {
-#define ET_REQUEST_ENUM(code, word, operands) ET_REQUEST_##code,
+#define ET_REQUEST_ENUM(code, number, word, operands) ET_REQUEST_##code = number,
     ET_REQUEST_MAP(ET_REQUEST_ENUM)
 #undef ET_REQUEST_ENUM
         ET_REQUEST_COUNT

@@ -26,10 +26,13 @@ extern "C" {
 #define ET_DEVICE_ABI 7
 
 enum et_op_id {
-#define ET_OP(name) ET_OP_##name,
+#define ET_OP(name, number) ET_OP_##name = number,
 #include "etude/ops.def"
 #undef ET_OP
-    ET_OP_COUNT
+#define ET_OP(name, number) +1
+    ET_OP_COUNT = 0
+#include "etude/ops.def"
+#undef ET_OP
 };
 
 /* One operation on arrays of known description: what a kernel is prepared for. */

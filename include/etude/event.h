@@ -50,51 +50,53 @@
 extern "C" {
 #endif
 
+/* code, value, name */
 #define ET_EVENT_MAP(X)                                                                \
-    X(INIT, "init")                                                                    \
-    X(BEFORE_LOAD, "before_load")                                                      \
-    X(AFTER_LOAD, "after_load")                                                        \
-    X(FIT_START, "fit_start")                                                          \
-    X(ITERATION_START, "iteration_start")                                              \
-    X(EPOCH_START, "epoch_start")                                                      \
-    X(BEFORE_DATALOADER, "before_dataloader")                                          \
-    X(AFTER_DATALOADER, "after_dataloader")                                            \
-    X(BATCH_START, "batch_start")                                                      \
-    X(BEFORE_TRAIN_BATCH, "before_train_batch")                                        \
-    X(BEFORE_FORWARD, "before_forward")                                                \
-    X(AFTER_FORWARD, "after_forward")                                                  \
-    X(BEFORE_LOSS, "before_loss")                                                      \
-    X(AFTER_LOSS, "after_loss")                                                        \
-    X(BEFORE_BACKWARD, "before_backward")                                              \
-    X(AFTER_BACKWARD, "after_backward")                                                \
-    X(AFTER_TRAIN_BATCH, "after_train_batch")                                          \
-    X(BATCH_END, "batch_end")                                                          \
-    X(BATCH_CHECKPOINT, "batch_checkpoint")                                            \
-    X(EPOCH_END, "epoch_end")                                                          \
-    X(EPOCH_CHECKPOINT, "epoch_checkpoint")                                            \
-    X(ITERATION_END, "iteration_end")                                                  \
-    X(ITERATION_CHECKPOINT, "iteration_checkpoint")                                    \
-    X(FIT_END, "fit_end")                                                              \
-    X(EVAL_STANDALONE_START, "eval_standalone_start")                                  \
-    X(EVAL_BEFORE_ALL, "eval_before_all")                                              \
-    X(EVAL_START, "eval_start")                                                        \
-    X(EVAL_BATCH_START, "eval_batch_start")                                            \
-    X(EVAL_BEFORE_FORWARD, "eval_before_forward")                                      \
-    X(EVAL_AFTER_FORWARD, "eval_after_forward")                                        \
-    X(EVAL_BATCH_END, "eval_batch_end")                                                \
-    X(EVAL_END, "eval_end")                                                            \
-    X(EVAL_AFTER_ALL, "eval_after_all")                                                \
-    X(EVAL_STANDALONE_END, "eval_standalone_end")                                      \
-    X(PREDICT_START, "predict_start")                                                  \
-    X(PREDICT_BATCH_START, "predict_batch_start")                                      \
-    X(PREDICT_BEFORE_FORWARD, "predict_before_forward")                                \
-    X(PREDICT_AFTER_FORWARD, "predict_after_forward")                                  \
-    X(PREDICT_BATCH_END, "predict_batch_end")                                          \
-    X(PREDICT_END, "predict_end")                                                      \
-    X(LOADING, "loading") /* the last, because checkpoints hold the others' numbers */
+    X(INIT, 0, "init")                                                                 \
+    X(BEFORE_LOAD, 1, "before_load")                                                   \
+    X(AFTER_LOAD, 2, "after_load")                                                     \
+    X(FIT_START, 3, "fit_start")                                                       \
+    X(ITERATION_START, 4, "iteration_start")                                           \
+    X(EPOCH_START, 5, "epoch_start")                                                   \
+    X(BEFORE_DATALOADER, 6, "before_dataloader")                                       \
+    X(AFTER_DATALOADER, 7, "after_dataloader")                                         \
+    X(BATCH_START, 8, "batch_start")                                                   \
+    X(BEFORE_TRAIN_BATCH, 9, "before_train_batch")                                     \
+    X(BEFORE_FORWARD, 10, "before_forward")                                            \
+    X(AFTER_FORWARD, 11, "after_forward")                                              \
+    X(BEFORE_LOSS, 12, "before_loss")                                                  \
+    X(AFTER_LOSS, 13, "after_loss")                                                    \
+    X(BEFORE_BACKWARD, 14, "before_backward")                                          \
+    X(AFTER_BACKWARD, 15, "after_backward")                                            \
+    X(AFTER_TRAIN_BATCH, 16, "after_train_batch")                                      \
+    X(BATCH_END, 17, "batch_end")                                                      \
+    X(BATCH_CHECKPOINT, 18, "batch_checkpoint")                                        \
+    X(EPOCH_END, 19, "epoch_end")                                                      \
+    X(EPOCH_CHECKPOINT, 20, "epoch_checkpoint")                                        \
+    X(ITERATION_END, 21, "iteration_end")                                              \
+    X(ITERATION_CHECKPOINT, 22, "iteration_checkpoint")                                \
+    X(FIT_END, 23, "fit_end")                                                          \
+    X(EVAL_STANDALONE_START, 24, "eval_standalone_start")                              \
+    X(EVAL_BEFORE_ALL, 25, "eval_before_all")                                          \
+    X(EVAL_START, 26, "eval_start")                                                    \
+    X(EVAL_BATCH_START, 27, "eval_batch_start")                                        \
+    X(EVAL_BEFORE_FORWARD, 28, "eval_before_forward")                                  \
+    X(EVAL_AFTER_FORWARD, 29, "eval_after_forward")                                    \
+    X(EVAL_BATCH_END, 30, "eval_batch_end")                                            \
+    X(EVAL_END, 31, "eval_end")                                                        \
+    X(EVAL_AFTER_ALL, 32, "eval_after_all")                                            \
+    X(EVAL_STANDALONE_END, 33, "eval_standalone_end")                                  \
+    X(PREDICT_START, 34, "predict_start")                                              \
+    X(PREDICT_BATCH_START, 35, "predict_batch_start")                                  \
+    X(PREDICT_BEFORE_FORWARD, 36, "predict_before_forward")                            \
+    X(PREDICT_AFTER_FORWARD, 37, "predict_after_forward")                              \
+    X(PREDICT_BATCH_END, 38, "predict_batch_end")                                      \
+    X(PREDICT_END, 39, "predict_end")                                                  \
+    X(LOADING, 40,                                                                     \
+      "loading") /* the last, because checkpoints hold the others' numbers */
 
 enum et_event {
-#define ET_EVENT_ENUM(code, text) ET_EVENT_##code,
+#define ET_EVENT_ENUM(code, number, text) ET_EVENT_##code = number,
     ET_EVENT_MAP(ET_EVENT_ENUM)
 #undef ET_EVENT_ENUM
         ET_EVENT_COUNT

@@ -18,25 +18,25 @@
 extern "C" {
 #endif
 
-/* kind, text: what a record is about. */
+/* kind, value, text: what a record is about. */
 #define ET_RECORD_MAP(X)                                                               \
-    X(RUN, "run")                                                                      \
-    X(EPOCH, "epoch")                                                                  \
-    X(BATCH, "batch")                                                                  \
-    X(EVAL, "eval")                                                                    \
-    X(METRIC, "metric")                                                                \
-    X(MEMORY, "memory")                                                                \
-    X(THROUGHPUT, "throughput")                                                        \
-    X(HEALTH, "health")                                                                \
-    X(LOG, "log")                                                                      \
-    X(CHECKPOINT, "checkpoint")                                                        \
-    X(ALGORITHM, "algorithm")                                                          \
-    X(COMMAND, "command")                                                              \
-    X(RESUME, "resume")                                                                \
-    X(ANNOTATION, "annotation")
+    X(RUN, 0, "run")                                                                   \
+    X(EPOCH, 1, "epoch")                                                               \
+    X(BATCH, 2, "batch")                                                               \
+    X(EVAL, 3, "eval")                                                                 \
+    X(METRIC, 4, "metric")                                                             \
+    X(MEMORY, 5, "memory")                                                             \
+    X(THROUGHPUT, 6, "throughput")                                                     \
+    X(HEALTH, 7, "health")                                                             \
+    X(LOG, 8, "log")                                                                   \
+    X(CHECKPOINT, 9, "checkpoint")                                                     \
+    X(ALGORITHM, 10, "algorithm")                                                      \
+    X(COMMAND, 11, "command")                                                          \
+    X(RESUME, 12, "resume")                                                            \
+    X(ANNOTATION, 13, "annotation")
 
 enum et_record_kind {
-#define ET_RECORD_ENUM(code, text) ET_RECORD_##code,
+#define ET_RECORD_ENUM(code, number, text) ET_RECORD_##code = number,
     ET_RECORD_MAP(ET_RECORD_ENUM)
 #undef ET_RECORD_ENUM
         ET_RECORD_COUNT

@@ -17,18 +17,18 @@
 extern "C" {
 #endif
 
-/* code, metrics to train with, metrics to evaluate with (metric.h), further ones that
- * an evaluation may ask for */
+/* code, value, metrics to train with, metrics to evaluate with (metric.h), further ones
+ * that an evaluation may ask for */
 #define ET_TASK_MAP(X)                                                                 \
-    X(CLASSIFICATION, "Accuracy", "Accuracy CrossEntropy",                             \
+    X(CLASSIFICATION, 0, "Accuracy", "Accuracy CrossEntropy",                          \
       "BinaryF1Score MatthewsCorrCoef Loss")                                           \
-    X(SEGMENTATION, "MIoU", "MIoU CrossEntropy",                                       \
+    X(SEGMENTATION, 1, "MIoU", "MIoU CrossEntropy",                                    \
       "Dice Accuracy MatthewsCorrCoef Loss")                                           \
-    X(LANGUAGE, "LanguageCrossEntropy", "LanguageCrossEntropy LanguagePerplexity",     \
+    X(LANGUAGE, 2, "LanguageCrossEntropy", "LanguageCrossEntropy LanguagePerplexity",  \
       "MaskedAccuracy Loss")
 
 enum et_task {
-#define ET_TASK_ENUM(code, train, eval, more) ET_TASK_##code,
+#define ET_TASK_ENUM(code, number, train, eval, more) ET_TASK_##code = number,
     ET_TASK_MAP(ET_TASK_ENUM)
 #undef ET_TASK_ENUM
 };

@@ -124,10 +124,10 @@ struct et_tensor *et_detach(struct et_graph *g, struct et_tensor *x);
  *   two operands   add, sub, mul, maximum, minimum: any one dtype; div: floats;
  *                  equal, less, less_equal: any one dtype, the result is U8 0 or 1 and
  *                  has no gradient */
-#define ET_OP(name)
-#define ET_OP_UNARY(name)                                                              \
+#define ET_OP(name, number)
+#define ET_OP_UNARY(name, number)                                                      \
     struct et_tensor *et_##name(struct et_graph *g, struct et_tensor *x);
-#define ET_OP_BINARY(name)                                                             \
+#define ET_OP_BINARY(name, number)                                                     \
     struct et_tensor *et_##name(struct et_graph *g, struct et_tensor *a,               \
                                 struct et_tensor *b);
 #include "etude/ops.def"

@@ -20,27 +20,27 @@
 extern "C" {
 #endif
 
-/* type, C type of the field, word in messages */
+/* type, value, C type of the field, word in messages */
 #define ET_OPTION_TYPE_MAP(X)                                                          \
-    X(INT, int64_t, "integer")                                                         \
-    X(FLOAT, double, "number")                                                         \
-    X(BOOL, bool, "true or false")                                                     \
-    X(TEXT, char *, "text")                                                            \
-    X(PATH, char *, "path")                                                            \
-    X(ENUM, int, "one of a list")                                                      \
-    X(TIME, struct et_time, "time such as 10ep or 500ba")                              \
-    X(TIMES, struct et_times, "list of times")                                         \
-    X(SECONDS, double, "duration such as 25s or 5m")                                   \
-    X(SIZE, int64_t, "size such as 64K or 1Gi")                                        \
-    X(FLOATS, struct et_floats, "list of numbers")                                     \
-    X(TEXTS, struct et_texts, "list of texts")                                         \
-    X(NODE, const struct et_value *, "mapping or list")                                \
-    X(TABLE, struct with a table of its own, "mapping")                                \
-    X(PART, struct et_part, "component")                                               \
-    X(PARTS, struct et_parts, "components")
+    X(INT, 0, int64_t, "integer")                                                      \
+    X(FLOAT, 1, double, "number")                                                      \
+    X(BOOL, 2, bool, "true or false")                                                  \
+    X(TEXT, 3, char *, "text")                                                         \
+    X(PATH, 4, char *, "path")                                                         \
+    X(ENUM, 5, int, "one of a list")                                                   \
+    X(TIME, 6, struct et_time, "time such as 10ep or 500ba")                           \
+    X(TIMES, 7, struct et_times, "list of times")                                      \
+    X(SECONDS, 8, double, "duration such as 25s or 5m")                                \
+    X(SIZE, 9, int64_t, "size such as 64K or 1Gi")                                     \
+    X(FLOATS, 10, struct et_floats, "list of numbers")                                 \
+    X(TEXTS, 11, struct et_texts, "list of texts")                                     \
+    X(NODE, 12, const struct et_value *, "mapping or list")                            \
+    X(TABLE, 13, struct with a table of its own, "mapping")                            \
+    X(PART, 14, struct et_part, "component")                                           \
+    X(PARTS, 15, struct et_parts, "components")
 
 enum et_option_type {
-#define ET_OPTION_TYPE_ENUM(code, ctype, word) ET_OPT_##code,
+#define ET_OPTION_TYPE_ENUM(code, number, ctype, word) ET_OPT_##code = number,
     ET_OPTION_TYPE_MAP(ET_OPTION_TYPE_ENUM)
 #undef ET_OPTION_TYPE_ENUM
         ET_OPT_COUNT
@@ -62,23 +62,23 @@ struct et_times {
     int n;
 };
 
-/* What a recipe can name: each kind has a registry (recipe.h). code, word */
+/* What a recipe can name: each kind has a registry (recipe.h). code, value, word */
 #define ET_KIND_MAP(X)                                                                 \
-    X(MODEL, "model")                                                                  \
-    X(DATASET, "dataset")                                                              \
-    X(TRANSFORM, "transform")                                                          \
-    X(OPTIMIZER, "optimizer")                                                          \
-    X(GROUP, "parameter group")                                                        \
-    X(SCHEDULER, "scheduler")                                                          \
-    X(ALGORITHM, "algorithm")                                                          \
-    X(CALLBACK, "callback")                                                            \
-    X(LOGGER, "logger")                                                                \
-    X(METRIC, "metric")                                                                \
-    X(LOSS, "loss")                                                                    \
-    X(LAYER, "layer")
+    X(MODEL, 0, "model")                                                               \
+    X(DATASET, 1, "dataset")                                                           \
+    X(TRANSFORM, 2, "transform")                                                       \
+    X(OPTIMIZER, 3, "optimizer")                                                       \
+    X(GROUP, 4, "parameter group")                                                     \
+    X(SCHEDULER, 5, "scheduler")                                                       \
+    X(ALGORITHM, 6, "algorithm")                                                       \
+    X(CALLBACK, 7, "callback")                                                         \
+    X(LOGGER, 8, "logger")                                                             \
+    X(METRIC, 9, "metric")                                                             \
+    X(LOSS, 10, "loss")                                                                \
+    X(LAYER, 11, "layer")
 
 enum et_kind {
-#define ET_KIND_ENUM(code, word) ET_KIND_##code,
+#define ET_KIND_ENUM(code, number, word) ET_KIND_##code = number,
     ET_KIND_MAP(ET_KIND_ENUM)
 #undef ET_KIND_ENUM
         ET_KIND_COUNT

@@ -16,24 +16,24 @@
 extern "C" {
 #endif
 
-/* code, name, sentence. A code exists only where some caller acts differently on it. */
+/* code, value, name, sentence. A code exists only where some caller acts differently on it. */
 #define ET_STATUS_MAP(X)                                                               \
-    X(OK, "ok", "no error")                                                            \
-    X(ENOMEM, "out of memory", "free memory or lower the batch size")                  \
-    X(EINVAL, "invalid value", "an argument or setting is out of range")               \
-    X(ESHAPE, "shape mismatch", "the shapes of the operands do not fit")               \
-    X(EDTYPE, "dtype mismatch", "the dtype is not one this operation takes")           \
-    X(EFORMAT, "bad format", "a file or message is malformed")                         \
-    X(EIO, "input/output error", "the operating system refused")                       \
-    X(ENOENT, "not found", "a file or name does not exist")                            \
-    X(ENOTSUP, "not supported", "this combination is not available")                   \
-    X(ECANCELED, "canceled", "stopped on request")                                     \
-    X(EPEER, "peer failed", "another rank failed or left")                             \
-    X(EDEVICE, "device lost", "the device is gone; restart the process")               \
-    X(EINTERNAL, "internal error", "a bug in etude")
+    X(OK, 0, "ok", "no error")                                                         \
+    X(ENOMEM, 1, "out of memory", "free memory or lower the batch size")               \
+    X(EINVAL, 2, "invalid value", "an argument or setting is out of range")            \
+    X(ESHAPE, 3, "shape mismatch", "the shapes of the operands do not fit")            \
+    X(EDTYPE, 4, "dtype mismatch", "the dtype is not one this operation takes")        \
+    X(EFORMAT, 5, "bad format", "a file or message is malformed")                      \
+    X(EIO, 6, "input/output error", "the operating system refused")                    \
+    X(ENOENT, 7, "not found", "a file or name does not exist")                         \
+    X(ENOTSUP, 8, "not supported", "this combination is not available")                \
+    X(ECANCELED, 9, "canceled", "stopped on request")                                  \
+    X(EPEER, 10, "peer failed", "another rank failed or left")                         \
+    X(EDEVICE, 11, "device lost", "the device is gone; restart the process")           \
+    X(EINTERNAL, 12, "internal error", "a bug in etude")
 
 typedef enum et_status {
-#define ET_STATUS_ENUM(code, name, hint) ET_##code,
+#define ET_STATUS_ENUM(code, number, name, hint) ET_##code = number,
     ET_STATUS_MAP(ET_STATUS_ENUM)
 #undef ET_STATUS_ENUM
         ET_STATUS_COUNT

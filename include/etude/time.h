@@ -14,18 +14,18 @@
 extern "C" {
 #endif
 
-/* code, suffix, name. DURATION is a fraction of max_duration; others are integral. */
+/* code, value, suffix, name. DURATION is a fraction of max_duration; others are integral. */
 #define ET_TIME_UNIT_MAP(X)                                                            \
-    X(ITERATION, "iter", "iteration")                                                  \
-    X(EPOCH, "ep", "epoch")                                                            \
-    X(BATCH, "ba", "batch")                                                            \
-    X(SAMPLE, "sp", "sample")                                                          \
-    X(TOKEN, "tok", "token")                                                           \
-    X(DURATION, "dur", "duration")                                                     \
-    X(SECOND, "sec", "second")
+    X(ITERATION, 0, "iter", "iteration")                                               \
+    X(EPOCH, 1, "ep", "epoch")                                                         \
+    X(BATCH, 2, "ba", "batch")                                                         \
+    X(SAMPLE, 3, "sp", "sample")                                                       \
+    X(TOKEN, 4, "tok", "token")                                                        \
+    X(DURATION, 5, "dur", "duration")                                                  \
+    X(SECOND, 6, "sec", "second")
 
 enum et_time_unit {
-#define ET_TIME_UNIT_ENUM(code, suffix, name) ET_TIME_##code,
+#define ET_TIME_UNIT_ENUM(code, number, suffix, name) ET_TIME_##code = number,
     ET_TIME_UNIT_MAP(ET_TIME_UNIT_ENUM)
 #undef ET_TIME_UNIT_ENUM
         ET_TIME_UNIT_COUNT

@@ -16,19 +16,19 @@ extern "C" {
 
 #define ET_MAX_DIMS 6
 
-/* code, text, bytes, safetensors name. U8 also holds booleans (0 or 1). */
+/* code, value, text, bytes, safetensors name. U8 also holds booleans (0 or 1). */
 #define ET_DTYPE_MAP(X)                                                                \
-    X(NONE, "none", 0, "")                                                             \
-    X(F32, "f32", 4, "F32")                                                            \
-    X(F64, "f64", 8, "F64")                                                            \
-    X(BF16, "bf16", 2, "BF16")                                                         \
-    X(F16, "f16", 2, "F16")                                                            \
-    X(I32, "i32", 4, "I32")                                                            \
-    X(I64, "i64", 8, "I64")                                                            \
-    X(U8, "u8", 1, "U8")
+    X(NONE, 0, "none", 0, "")                                                          \
+    X(F32, 1, "f32", 4, "F32")                                                         \
+    X(F64, 2, "f64", 8, "F64")                                                         \
+    X(BF16, 3, "bf16", 2, "BF16")                                                      \
+    X(F16, 4, "f16", 2, "F16")                                                         \
+    X(I32, 5, "i32", 4, "I32")                                                         \
+    X(I64, 6, "i64", 8, "I64")                                                         \
+    X(U8, 7, "u8", 1, "U8")
 
 enum et_dtype {
-#define ET_DTYPE_ENUM(code, text, bytes, st) ET_##code,
+#define ET_DTYPE_ENUM(code, number, text, bytes, st) ET_##code = number,
     ET_DTYPE_MAP(ET_DTYPE_ENUM)
 #undef ET_DTYPE_ENUM
         ET_DTYPE_COUNT

@@ -14,7 +14,7 @@ const char *
 op_name(enum et_op_id op)
 {
     static const char *const names[] = {
-#define ET_OP(name) #name,
+#define ET_OP(name, number) [number] = #name,
 #include "etude/ops.def"
 #undef ET_OP
     };

@@ -42,8 +42,7 @@ for (['cc', 'c', '-std=c99', 'C99', 1], ['cc', 'c', '-std=c11', 'C11', 0],
 }
 
 # Programs that were compiled before a value came into the middle would mean another one.
-# (Those that a table gives are appended to it.)
-my @unnumbered;
+my (@unnumbered, @tables);
 for my $header (@headers) {
     my $text = slurp("include/$header") =~ s{/\*.*?\*/}{}gsr;
     while ($text =~ /\benum (et_\w+) \{([^#}]*)\}/g) {
@@ -53,6 +52,24 @@ for my $header (@headers) {
     }
 }
 none('values of public enumerations are written down', @unnumbered);
+for my $header (@headers) {
+    my $text = slurp("include/$header");
+    while ($text =~ /^#define (ET_\w+_MAP)\(X\)((?:.*\\\n)+.*)/gm) {
+        my ($table, $rows, %used) = ($1, $2 =~ s{/\*.*?\*/}{}gsr);
+        my @rows = $rows =~ /\bX\(([^)]*)/g;
+        push @tables, "$table has no rows" unless @rows;
+        for my $row (@rows) {
+            my ($value) = $row =~ /^(?:\w+, )?(\d+),/;
+            push @tables, "$table: $row" if !defined $value || $used{$value}++;
+            # (The count is one more than the last.)
+            push @tables, "$table: $row is out of order"
+                if defined $value && $row !~ /^\d/ && $value != keys(%used) - 1;
+        }
+    }
+}
+my @op = sort { $a <=> $b } slurp('include/etude/ops.def') =~ /^ET_OP\w*\(\w+, (\d+)\)/mg;
+push @tables, map { "ops.def: $_" } grep { $op[$_] != $_ } 0 .. $#op;
+none('so are those of tables, each once', @tables);
 
 my $umbrella = slurp('include/etude/etude.h');
 my %inside = map { $_ => 1 } $umbrella =~ /#include "(etude\/\w+\.h)"/g;

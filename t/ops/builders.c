@@ -293,11 +293,11 @@ test_lists(void)
 {
     begin();
     struct et_tensor *x = leaf("f32[3]", NULL), *y = leaf("f32[2,3]", NULL);
-#define ET_OP(name)
-#define ET_OP_UNARY(name)                                                              \
+#define ET_OP(name, number)
+#define ET_OP_UNARY(name, number)                                                      \
     ok(made_by(et_##name(g, x), ET_OP_##name), "et_%s appends its operation", #name);  \
     ok(!et_##name(g, NULL) && is_refused(), "et_%s of nothing is an error", #name);
-#define ET_OP_BINARY(name)                                                             \
+#define ET_OP_BINARY(name, number)                                                     \
     struct et_tensor *name = et_##name(g, x, y);                                       \
     ok(made_by(name, ET_OP_##name) && name->node->in[0] == x && name->desc.ndim == 2,  \
        "et_%s appends its operation, broadcast", #name);                               \

@@ -106,9 +106,9 @@ static const struct test tests[] = {
     {"detach changes nothing", ET_OP_detach, NO_ATTR, "f32[2,3]@1,2", "f32[2,3]@1,2"},
 
 /* element-wise */
-#define ET_OP(name)
-#define ET_OP_UNARY(name) UNARY(name),
-#define ET_OP_BINARY(name)
+#define ET_OP(name, number)
+#define ET_OP_UNARY(name, number) UNARY(name),
+#define ET_OP_BINARY(name, number)
 #include "etude/ops.def"
 #undef ET_OP
     {"the result of a view with gaps is row-major", ET_OP_exp, NO_ATTR, "f32[2,3]@1,7",
@@ -647,7 +647,7 @@ main(void)
         bail("no context");
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
         check(cx, &tests[i]);
-#define ET_OP(name) check_row(et_op_get(ET_OP_##name), ET_OP_##name, #name);
+#define ET_OP(name, number) check_row(et_op_get(ET_OP_##name), ET_OP_##name, #name);
 #include "etude/ops.def"
 #undef ET_OP
     for (int id = 0; id < ET_OP_COUNT; id++)

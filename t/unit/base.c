@@ -171,7 +171,7 @@ static void
 test_dtypes(void)
 {
     bool sizes = true;
-#define ROW(code, text, bytes, st)                                                     \
+#define ROW(code, number, text, bytes, st)                                             \
     sizes = sizes && et_dtype_size(ET_##code) == bytes &&                              \
             strcmp(et_dtype_name(ET_##code), text) == 0;
     ET_DTYPE_MAP(ROW)

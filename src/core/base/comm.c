@@ -37,7 +37,7 @@ const char *
 et_comm_kind_name(enum et_comm_kind kind)
 {
     static const char *const names[] = {
-#define ET_COMM_KIND_TEXT(code, text) text,
+#define ET_COMM_KIND_TEXT(code, number, text) [number] = text,
         ET_COMM_KIND_MAP(ET_COMM_KIND_TEXT)
 #undef ET_COMM_KIND_TEXT
     };

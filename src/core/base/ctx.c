@@ -143,7 +143,7 @@ const char *
 et_status_name(et_status status)
 {
     static const char *const names[] = {
-#define ROW(code, name, hint) name,
+#define ROW(code, number, name, hint) [number] = name,
         ET_STATUS_MAP(ROW)
 #undef ROW
     };
@@ -154,7 +154,7 @@ const char *
 et_status_hint(et_status status)
 {
     static const char *const hints[] = {
-#define ROW(code, name, hint) hint,
+#define ROW(code, number, name, hint) [number] = hint,
         ET_STATUS_MAP(ROW)
 #undef ROW
     };

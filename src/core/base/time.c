@@ -15,7 +15,7 @@ static const double EXACT_MAX = 9007199254740992.0; /* 2^53: whole numbers are e
 static const struct unit {
     const char *suffix, *name;
 } units[] = {
-#define ROW(code, suffix, name) {suffix, name},
+#define ROW(code, number, suffix, name) [number] = {suffix, name},
     ET_TIME_UNIT_MAP(ROW)
 #undef ROW
 };

@@ -9,7 +9,7 @@ size_t
 et_dtype_size(enum et_dtype dtype)
 {
     static const size_t sizes[] = {
-#define ROW(code, text, bytes, st) bytes,
+#define ROW(code, number, text, bytes, st) [number] = bytes,
         ET_DTYPE_MAP(ROW)
 #undef ROW
     };
@@ -20,7 +20,7 @@ const char *
 et_dtype_name(enum et_dtype dtype)
 {
     static const char *const names[] = {
-#define ROW(code, text, bytes, st) text,
+#define ROW(code, number, text, bytes, st) [number] = text,
         ET_DTYPE_MAP(ROW)
 #undef ROW
     };

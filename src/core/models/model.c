@@ -39,7 +39,7 @@ et_model_beginning(const struct et_model_class *type)
 static const struct {
     const char *train, *eval, *more;
 } tasks[] = {
-#define TASK_ROW(code, train, eval, more) {train, eval, more},
+#define TASK_ROW(code, number, train, eval, more) [number] = {train, eval, more},
     ET_TASK_MAP(TASK_ROW)
 #undef TASK_ROW
 };

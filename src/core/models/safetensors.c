@@ -30,7 +30,7 @@ enum { COMMAS = 2 + (ETI_ST_MAX_DIMS - 1) + 1 + 1 };
 static const char metadata[] = "__metadata__";
 
 static const char *const dtype_names[] = {
-#define NAME_ROW(code, text, bytes, st) [ET_##code] = st,
+#define NAME_ROW(code, number, text, bytes, st) [number] = st,
     ET_DTYPE_MAP(NAME_ROW)
 #undef NAME_ROW
 };

@@ -211,13 +211,13 @@ share(struct et_graph *g, struct et_tensor *d, struct et_tensor *wins,
 
 /* ---- builders ---- */
 
-#define ET_OP(name)
-#define ET_OP_UNARY(op)                                                                \
+#define ET_OP(name, number)
+#define ET_OP_UNARY(op, number)                                                        \
     struct et_tensor *et_##op(struct et_graph *g, struct et_tensor *x)                 \
     {                                                                                  \
         return ETI_APPLY(g, op, NULL, x);                                              \
     }
-#define ET_OP_BINARY(op)                                                               \
+#define ET_OP_BINARY(op, number)                                                       \
     struct et_tensor *et_##op(struct et_graph *g, struct et_tensor *a,                 \
                               struct et_tensor *b)                                     \
     {                                                                                  \

@@ -3,7 +3,7 @@
 #include "core/ops/ops.h"
 
 static const struct et_op *const ops[] = {
-#define ET_OP(name) [ET_OP_##name] = &et_op_##name,
+#define ET_OP(name, number) [number] = &et_op_##name,
 #include "etude/ops.def"
 #undef ET_OP
 };

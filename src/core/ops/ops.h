@@ -13,7 +13,7 @@
 #include "etude/graph.h"
 #include "etude/op.h"
 
-#define ET_OP(name) extern const struct et_op et_op_##name;
+#define ET_OP(name, number) extern const struct et_op et_op_##name;
 #include "etude/ops.def"
 #undef ET_OP
 

@@ -23,7 +23,7 @@ const char *
 et_kind_word(enum et_kind kind)
 {
     static const char *const words[] = {
-#define WORD(code, word) word,
+#define WORD(code, number, word) [number] = word,
         ET_KIND_MAP(WORD)
 #undef WORD
     };

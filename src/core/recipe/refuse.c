@@ -54,7 +54,7 @@ static size_t
 append_units(char *buf, size_t size, size_t used, unsigned units)
 {
     static const char *const suffixes[] = {
-#define SUFFIX(code, suffix, name) suffix,
+#define SUFFIX(code, number, suffix, name) [number] = suffix,
         ET_TIME_UNIT_MAP(SUFFIX)
 #undef SUFFIX
     };
@@ -72,7 +72,7 @@ const char *
 et_option_expects(const struct et_option *row, char *buf, size_t size)
 {
     static const char *const words[] = {
-#define WORD(code, ctype, word) word,
+#define WORD(code, number, ctype, word) [number] = word,
         ET_OPTION_TYPE_MAP(WORD)
 #undef WORD
     };

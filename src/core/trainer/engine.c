@@ -18,7 +18,7 @@
 #include "core/trainer/state.h"
 
 static const char *const event_names[] = {
-#define ROW(code, text) text,
+#define ROW(code, number, text) [number] = text,
     ET_EVENT_MAP(ROW)
 #undef ROW
 };

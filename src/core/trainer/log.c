@@ -45,7 +45,7 @@ const char *
 et_record_name(enum et_record_kind kind)
 {
     static const char *const names[] = {
-#define ROW(code, text) text,
+#define ROW(code, number, text) [number] = text,
         ET_RECORD_MAP(ROW)
 #undef ROW
     };

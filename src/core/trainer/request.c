@@ -10,7 +10,7 @@
 static const struct {
     const char *word, *operands;
 } ops[] = {
-#define ROW(code, word, operands) [ET_REQUEST_##code] = {word, operands},
+#define ROW(code, number, word, operands) [number] = {word, operands},
     ET_REQUEST_MAP(ROW)
 #undef ROW
 };

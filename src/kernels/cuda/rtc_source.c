@@ -71,7 +71,7 @@ static const char *
 op_of(int op)
 {
     static const char *const names[] = {
-#define ET_OP(name) #name,
+#define ET_OP(name, number) [number] = #name,
 #include "etude/ops.def"
 #undef ET_OP
     };
