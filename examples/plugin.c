@@ -24,8 +24,6 @@
  * line and column, for both read the tables below. */
 #include <etude/plugin.h>
 
-#include <math.h>
-
 /* ---- the optimizer ---- */
 
 /* What a recipe may set. The options of every optimizer begin with lr and
@@ -35,22 +33,7 @@ struct sign_options {
 };
 
 static const struct et_option sign_table[] = {
-    {
-        .name = "lr",
-        .type = ET_OPT_FLOAT,
-        .offset = offsetof(struct sign_options, common.lr),
-        .def = "1e-3",
-        .max = HUGE_VAL,
-        .help = "size of each step, before the schedule",
-    },
-    {
-        .name = "weight_decay",
-        .type = ET_OPT_FLOAT,
-        .offset = offsetof(struct sign_options, common.weight_decay),
-        .def = "0.0",
-        .max = HUGE_VAL,
-        .help = "decay of the weights towards 0",
-    },
+    ET_OPTIMIZER_OPTIONS(struct sign_options, "1e-3", "0.0"),
     {.name = NULL},
 };
 

@@ -43,9 +43,8 @@ struct adafactor_options {
     }
 
 static const struct et_option table[] = {
-    NUMBER("lr", common.lr, "0.05", "rate, relative to the size of the parameter"),
-    NUMBER("weight_decay", common.weight_decay, "0.0",
-           "decay of the weights towards 0"),
+    /* lr is relative to the size of the parameter. */
+    ET_OPTIMIZER_OPTIONS(struct adafactor_options, "0.05", "0.0"),
     NUMBER("decay_rate", decay_rate, "0.8", "how fast old squares are forgotten"),
     NUMBER("eps", eps, "1e-30", "added to squares"),
     NUMBER("clip", clip, "1.0", "largest root of the mean square of a step"),

@@ -139,11 +139,35 @@ struct et_tensor *et_param_space_gradient(struct et_graph *g,
 
 /* ---- update rules ---- */
 
-/* The options of every optimizer begin with these. */
+/* The options of every optimizer begin with these, as the member `common`. */
 struct et_optimizer_options {
     double lr;           /* becomes initial_lr of each group */
     double weight_decay; /* of each group */
 };
+
+/* Their rows in the option table of an optimizer whose options are a T (struct
+ * my_options), with the defaults as text: "1e-3"; NULL: it must be given. Both may be
+ * set while a run goes on. */
+#define ET_OPTIMIZER_OPTIONS(T, default_lr, default_decay)                             \
+    ET_OPTIMIZER_LR(T, default_lr), ET_OPTIMIZER_DECAY(T, default_decay)
+/* Each alone. */
+#define ET_OPTIMIZER_LR(T, defaults)                                                   \
+    ET_OPTIMIZER_ROW(T, lr, defaults, "learning rate before the schedule")
+#define ET_OPTIMIZER_DECAY(T, defaults)                                                \
+    ET_OPTIMIZER_ROW(T, weight_decay, defaults, "decay of the weights towards 0")
+/* clang-format off */
+#define ET_OPTIMIZER_ROW(T, field, defaults, text)                                     \
+    {                                                                                  \
+        .name = #field,                                                                \
+        .type = ET_OPT_FLOAT,                                                          \
+        .offset = offsetof(T, common.field),                                           \
+        .def = defaults,                                                               \
+        .min = 0,                                                                      \
+        .max = -1, /* none */                                                          \
+        .flags = ((defaults) ? 0 : ET_OPT_REQUIRED) | ET_OPT_MAY_CHANGE,               \
+        .help = text,                                                                  \
+    }
+/* clang-format on */
 
 struct et_optimizer_group {
     double initial_lr;

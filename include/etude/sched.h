@@ -42,10 +42,28 @@ struct et_scheduler_class {
  * for the whole epoch, what it was for the first update. */
 enum et_step_every { ET_STEP_BATCH = 0, ET_STEP_EPOCH = 1 };
 
-/* The options of every scheduler begin with these. */
+/* The options of every scheduler begin with these, as the member `common`. */
 struct et_scheduler_options {
     int step_every; /* enum et_step_every */
 };
+extern const char *const et_step_every_names[]; /* NULL-terminated */
+
+/* Their row in the option table of a scheduler whose options are a T (struct
+ * my_options). */
+/* clang-format off */
+#define ET_SCHEDULER_OPTIONS(T)                                                        \
+    {                                                                                  \
+        .name = "step_every",                                                          \
+        .type = ET_OPT_ENUM,                                                           \
+        .offset = offsetof(T, common.step_every),                                      \
+        .def = "batch",                                                                \
+        .choices = et_step_every_names,                                                \
+        .help = "how often the rate is set",                                           \
+    }
+/* clang-format on */
+/* The units of a row for a time in a schedule, which is counted and not timed: all but
+ * seconds. */
+#define ET_SCHEDULE_UNITS ((1u << ET_TIME_UNIT_COUNT) - 1 - (1u << ET_TIME_SECOND))
 
 /* A scheduler of a recipe. OPTIONS is a struct of type->info.options_size bytes, filled
  * by et_options_init and et_options_set; borrowed. */

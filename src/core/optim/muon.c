@@ -286,7 +286,7 @@ update(struct et_graph *g, struct et_update *u)
 }
 
 static const struct et_option table[] = {
-    ETI_OPTIM_LR(struct options, "0.02"),
+    ET_OPTIMIZER_LR(struct options, "0.02"),
     {
         .name = "momentum",
         .type = ET_OPT_FLOAT,
@@ -304,7 +304,7 @@ static const struct et_option table[] = {
         .def = "true",
         .help = "look ahead by the momentum",
     },
-    ETI_OPTIM_DECAY(struct options, "0.0"),
+    ET_OPTIMIZER_DECAY(struct options, "0.0"),
     {
         .name = "ns_steps",
         .type = ET_OPT_INT,

@@ -67,12 +67,6 @@ void eti_warn_decay(struct et_ctx *cx, const char *name, double weight_decay);
         .flags = ((defaults) ? 0 : ET_OPT_REQUIRED) | (more_flags), .help = words,     \
     }
 
-#define ETI_OPTIM_LR(S, defaults)                                                      \
-    ETI_OPTIM_FLOAT(S, common.lr, "lr", defaults, ET_OPT_MAY_CHANGE,                   \
-                    "learning rate before the schedule")
-#define ETI_OPTIM_DECAY(S, defaults)                                                   \
-    ETI_OPTIM_FLOAT(S, common.weight_decay, "weight_decay", defaults,                  \
-                    ET_OPT_MAY_CHANGE, "decay of the weights towards 0")
 #define ETI_OPTIM_EPS(S, defaults)                                                     \
     ETI_OPTIM_FLOAT(S, eps, "eps", defaults, ET_OPT_MIN_OPEN,                          \
                     "added to the denominator")
@@ -135,11 +129,11 @@ void eti_sgd_update(struct et_graph *g, struct et_update *u, struct et_tensor *p
                     struct et_tensor *grad);
 
 #define ETI_SGD_OPTIONS(default_lr)                                                    \
-    ETI_OPTIM_LR(struct eti_sgd_options, default_lr),                                  \
+    ET_OPTIMIZER_LR(struct eti_sgd_options, default_lr),                               \
         ETI_OPTIM_MOMENTUM(struct eti_sgd_options),                                    \
         ETI_OPTIM_FLOAT(struct eti_sgd_options, dampening, "dampening", "0.0", 0,      \
                         "how much less the gradient weighs in the momentum buffer"),   \
-        ETI_OPTIM_DECAY(struct eti_sgd_options, "0.0"),                                \
+        ET_OPTIMIZER_DECAY(struct eti_sgd_options, "0.0"),                             \
     {                                                                                  \
         .name = "nesterov", .type = ET_OPT_BOOL,                                       \
         .offset = offsetof(struct eti_sgd_options, nesterov), .def = "false",          \
@@ -167,10 +161,10 @@ void eti_adam_update(struct et_graph *g, struct et_update *u, struct et_tensor *
                      struct et_tensor *grad);
 
 #define ETI_ADAM_OPTIONS(default_betas, default_decay)                                 \
-    ETI_OPTIM_LR(struct eti_adam_options, "1e-3"),                                     \
+    ET_OPTIMIZER_LR(struct eti_adam_options, "1e-3"),                                  \
         ETI_OPTIM_BETAS(struct eti_adam_options, default_betas),                       \
         ETI_OPTIM_EPS(struct eti_adam_options, "1e-8"),                                \
-        ETI_OPTIM_DECAY(struct eti_adam_options, default_decay),                       \
+        ET_OPTIMIZER_DECAY(struct eti_adam_options, default_decay),                    \
     {                                                                                  \
         .name = "amsgrad", .type = ET_OPT_BOOL,                                        \
         .offset = offsetof(struct eti_adam_options, amsgrad), .def = "false",          \

@@ -64,10 +64,10 @@ update(struct et_graph *g, struct et_update *u)
 }
 
 static const struct et_option table[] = {
-    ETI_OPTIM_LR(struct options, "1e-3"),
+    ET_OPTIMIZER_LR(struct options, "1e-3"),
     ETI_OPTIM_BETAS(struct options, "[0.9, 0.999]"),
     ETI_OPTIM_EPS(struct options, "1e-8"),
-    ETI_OPTIM_DECAY(struct options, "0.0"),
+    ET_OPTIMIZER_DECAY(struct options, "0.0"),
     {.name = NULL},
 };
 

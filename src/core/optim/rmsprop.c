@@ -48,7 +48,7 @@ update(struct et_graph *g, struct et_update *u)
 }
 
 static const struct et_option table[] = {
-    ETI_OPTIM_LR(struct options, "0.01"),
+    ET_OPTIMIZER_LR(struct options, "0.01"),
     {
         .name = "alpha",
         .type = ET_OPT_FLOAT,
@@ -61,7 +61,7 @@ static const struct et_option table[] = {
     },
     ETI_OPTIM_EPS(struct options, "1e-8"),
     ETI_OPTIM_MOMENTUM(struct options),
-    ETI_OPTIM_DECAY(struct options, "0.0"),
+    ET_OPTIMIZER_DECAY(struct options, "0.0"),
     {.name = NULL},
 };
 

@@ -14,7 +14,7 @@ static const struct et_scheduler_class *const classes[] = {
 };
 enum { CLASSES = sizeof classes / sizeof *classes };
 
-const char *const eti_step_every_choices[] = {"batch", "epoch", NULL};
+const char *const et_step_every_names[] = {"batch", "epoch", NULL};
 
 const struct et_scheduler_class *
 et_scheduler_find(const char *name)

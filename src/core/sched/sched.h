@@ -84,19 +84,12 @@ ET_NODISCARD et_status eti_sched_ramp_check(struct et_ctx *cx,
                                             struct et_time t_max,
                                             const struct et_run_length *length);
 
-extern const char *const eti_step_every_choices[];
-
 /* ---- option rows; S is the options struct, whose field has the option's name ---- */
-
-/* Schedules are counted, not timed. */
-#define ETI_SCHED_UNITS                                                                \
-    (1u << ET_TIME_ITERATION | 1u << ET_TIME_EPOCH | 1u << ET_TIME_BATCH |             \
-     1u << ET_TIME_SAMPLE | 1u << ET_TIME_TOKEN | 1u << ET_TIME_DURATION)
 
 #define ETI_OPTION_TIME(S, field, defaults, text, ...)                                 \
     {                                                                                  \
         .name = #field, .type = ET_OPT_TIME, .offset = offsetof(S, field),             \
-        .def = defaults, .units = ETI_SCHED_UNITS,                                     \
+        .def = defaults, .units = ET_SCHEDULE_UNITS,                                   \
         .flags = (defaults) ? 0 : ET_OPT_REQUIRED, .help = text, __VA_ARGS__           \
     }
 #define ETI_OPTION_FLOAT(S, field, defaults, text, ...)                                \
@@ -114,7 +107,7 @@ extern const char *const eti_step_every_choices[];
 #define ETI_OPTION_MILESTONES(S)                                                       \
     {                                                                                  \
         .name = "milestones", .type = ET_OPT_TIMES, .offset = offsetof(S, milestones), \
-        .units = ETI_SCHED_UNITS, .flags = ET_OPT_REQUIRED,                            \
+        .units = ET_SCHEDULE_UNITS, .flags = ET_OPT_REQUIRED,                          \
         .help = "times at which the rate is multiplied by gamma",                      \
     }
 #define ETI_OPTION_WARMUP(S)                                                           \
@@ -122,7 +115,7 @@ extern const char *const eti_step_every_choices[];
         .name = "t_warmup",                                                            \
         .type = ET_OPT_TIME,                                                           \
         .offset = offsetof(S, warmup.t_warmup),                                        \
-        .units = ETI_SCHED_UNITS,                                                      \
+        .units = ET_SCHEDULE_UNITS,                                                    \
         .flags = ET_OPT_REQUIRED,                                                      \
         .help = "length of the linear warmup from 0",                                  \
     },                                                                                 \
@@ -138,7 +131,7 @@ extern const char *const eti_step_every_choices[];
         .type = ET_OPT_TIME,                                                           \
         .offset = offsetof(S, field.warmup.t_warmup),                                  \
         .def = defaults,                                                               \
-        .units = ETI_SCHED_UNITS,                                                      \
+        .units = ET_SCHEDULE_UNITS,                                                    \
         .help = "length of the linear warmup from alpha_i",                            \
     },                                                                                 \
         {                                                                              \
@@ -155,14 +148,7 @@ extern const char *const eti_step_every_choices[];
     }
 /* The last rows of every table. */
 #define ETI_OPTION_END(S)                                                              \
-    {                                                                                  \
-        .name = "step_every",                                                          \
-        .type = ET_OPT_ENUM,                                                           \
-        .offset = offsetof(S, common.step_every),                                      \
-        .def = "batch",                                                                \
-        .choices = eti_step_every_choices,                                             \
-        .help = "how often the rate is set",                                           \
-    },                                                                                 \
+    ET_SCHEDULER_OPTIONS(S),                                                           \
     {                                                                                  \
         .name = NULL,                                                                  \
     }

@@ -48,7 +48,7 @@ static const struct et_option table[] = {
         .name = "decay_t",
         .type = ET_OPT_TIMES,
         .offset = offsetof(struct options, decay_t),
-        .units = ETI_SCHED_UNITS,
+        .units = ET_SCHEDULE_UNITS,
         .flags = ET_OPT_REQUIRED,
         .help = "times at which the rate is multiplied by decay_rate",
     },
