@@ -115,6 +115,8 @@ enum {
     ET_OPT_BRIEF = 1024, /* TABLE: a value that is no mapping is that of its first row;
                             so it is written while the other rows are as their defaults,
                             which have to be spelled as they are printed */
+    ET_OPT_ITEMS = 4096, /* NODE: a list of components of KIND, each a name, or one name
+                            with its options; it is checked, and kept as it is written */
 };
 
 struct et_option {
@@ -130,7 +132,7 @@ struct et_option {
     unsigned flags;    /* ET_OPT_* flags above */
     const char *unit;  /* for people: "pixels"; may be NULL */
     const char *help;  /* one sentence, lower case, no full stop */
-    enum et_kind kind; /* PART, PARTS: which registry */
+    enum et_kind kind; /* PART, PARTS, ET_OPT_ITEMS: which registry */
     const struct et_option *sub; /* TABLE: its table. PART, PARTS: keys that may stand
                                     beside the component's own; NULL = none */
     size_t sub_size;             /* bytes of the struct SUB describes */

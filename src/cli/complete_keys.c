@@ -11,6 +11,7 @@
 
 #include "cli/complete.h"
 #include "core/library/index.h"
+#include "core/recipe/value.h"
 
 enum { KEY_BYTES = 512 };
 
@@ -21,6 +22,8 @@ struct place {
     const struct et_component *component; /* of a part that is known */
     bool is_part;                         /* has a name and a component's options */
     bool is_by_name;                      /* its keys are names of components */
+    bool is_list;                         /* its keys are numbers of such (layers) */
+    const struct et_option *of;           /* is_list: row of the part that has it */
 };
 
 static const struct et_option *
@@ -108,9 +111,18 @@ enter(const struct cli_typed *t, struct place *p, const char *name, size_t n)
         p->is_by_name = false;
         return p->table != NULL;
     }
+    if (p->is_list) {
+        p->is_list = false;
+        p->is_by_name = true;
+        return isdigit((unsigned char)*name);
+    }
     if (p->is_part && isdigit((unsigned char)*name))
         return true; /* an item of a list of them */
     const struct et_option *row = find_row(p->table, name, n);
+    if (row && row->flags & ET_OPT_ITEMS) {
+        *p = (struct place){.row = row, .is_list = true, .of = p->row};
+        return true;
+    }
     if (!row || (row->type != ET_OPT_TABLE && row->type != ET_OPT_PART &&
                  row->type != ET_OPT_PARTS))
         return false;
@@ -145,7 +157,8 @@ offer_rows(const struct cli_typed *t, const char *prefix, const struct et_option
            bool bare)
 {
     for (const struct et_option *o = table; o && o->name; o++) {
-        bool is_part = o->type == ET_OPT_PART || o->type == ET_OPT_PARTS;
+        bool is_part = o->type == ET_OPT_PART || o->type == ET_OPT_PARTS ||
+                       o->flags & ET_OPT_ITEMS;
         if (o->type == ET_OPT_TABLE || is_part)
             offer(t, prefix, o->name, ".", o->help);
         if (bare)
@@ -184,6 +197,32 @@ offer_names(const struct cli_typed *t, const char *prefix, enum et_kind kind, bo
     }
 }
 
+/* The places of a list, as many as the recipe has there, and what stands at each. */
+static void
+offer_places(const struct cli_typed *t, const struct place *p, const char *prefix)
+{
+    struct et_recipe *recipe = p->of ? load_recipe(t) : NULL;
+    const struct et_part *part = NULL;
+    if (recipe && p->of->type == ET_OPT_PART)
+        part = (const void *)((const char *)recipe + p->of->offset);
+    const struct et_value *list = NULL;
+    if (part && part->component &&
+        find_row(part->component->options, p->row->name, strlen(p->row->name)) ==
+            p->row)
+        list = *(const struct et_value **)((char *)part->options + p->row->offset);
+    const struct et_value *item = list ? list->first : NULL;
+    for (int i = 0; item; item = item->next, i++) {
+        const bool has_options = item->type == ET_VALUE_MAP && item->first;
+        char number[16];
+        const char *name = has_options ? item->first->key : item->text;
+        snprintf(number, sizeof number, "%d", i);
+        if (has_options)
+            offer(t, prefix, number, ".", name);
+        offer(t, prefix, number, "=", name);
+    }
+    et_recipe_free(&recipe);
+}
+
 static void
 offer_below(const struct cli_typed *t, const struct place *p, const char *prefix,
             bool bare)
@@ -192,6 +231,8 @@ offer_below(const struct cli_typed *t, const struct place *p, const char *prefix
         offer_names(t, prefix, p->row->kind, bare);
         return;
     }
+    if (p->is_list)
+        offer_places(t, p, prefix);
     if (p->is_part) {
         offer(t, prefix, "name", bare ? "" : "=", "which it is");
         offer_rows(t, prefix, p->row->sub, bare);
@@ -210,8 +251,10 @@ offer_values(const struct cli_typed *t, const struct place *p, const char *name)
     const struct et_option *o = find_row(p->table, name, strlen(name));
     if (p->is_part && !o)
         o = find_row(p->row->sub, name, strlen(name));
-    if (p->is_by_name)
+    if (p->is_by_name && !(p->row->flags & ET_OPT_ITEMS))
         cli_candidate(t, "false", "named but off");
+    if (p->is_list)
+        cli_complete_components(t, p->row->kind);
     if (p->is_part && strcmp(name, "name") == 0)
         cli_complete_components(t, p->row->kind);
     if (!o)

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <jansson.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "core/models/weight_file.h"
@@ -62,8 +63,11 @@ validate(struct cli *c, const char *name)
         ; /* it has been said */
     } else if (eti_rehearse(c->cx, recipe, &tried) != ET_OK) {
         const struct et_error *e = et_error_get(c->cx);
-        code = cli_fail(c, CLI_E_PARTS, *e->hint ? e->hint : NULL, "%s: %s", name,
-                        e->message);
+        const size_t n = strlen(name);
+        const bool has_place =
+            strncmp(e->message, name, n) == 0 && e->message[n] == ':';
+        code = cli_fail(c, CLI_E_PARTS, *e->hint ? e->hint : NULL, "%s%s%s",
+                        has_place ? "" : name, has_place ? "" : ": ", e->message);
         et_error_clear(c->cx);
     }
     et_recipe_free(&recipe);

@@ -98,6 +98,21 @@ offers "etude train r.yaml --alg mix" mixup
 includes "etude train r.yaml eval_data.0." eval_data.0.label= "an item of a list has its keys"
 offers "etude train r.yaml seed.x"
 
+# Layers and their options.
+printf 'model: {name: layers, layers: [conv2d: {out: 4, kernel: 3}, relu, flatten, linear: {out: 10}]}\n' >l.yaml
+grep -v '^model' r.yaml >>l.yaml
+offers "etude train l.yaml model.layers" model.layers. model.layers=
+offers "etude train l.yaml model.layers." model.layers.0. model.layers.0= model.layers.1= model.layers.2= \
+    model.layers.3. model.layers.3=
+offers "etude train l.yaml model.layers.1=sil" model.layers.1=silu
+offers "etude train l.yaml model.layers.1=dropo" model.layers.1=dropout
+offers "etude train l.yaml model.layers.0.max_" model.layers.0.max_pool2d. model.layers.0.max_pool2d=
+offers "etude train l.yaml model.layers.0.conv2d.kern" model.layers.0.conv2d.kernel=
+offers "etude train l.yaml model.layers.0.conv2d.no_such"
+offers "etude train l.yaml model.layers.0.conv2d=f"
+run train l.yaml model.layers.0.conv2d.kernel=5 --dry-run
+exits 0 "a key of a layer may be set"
+
 # Lines that are odd.
 offers "etude train 'a b.yaml' see" seed=
 offers 'etude train a\ b.yaml se"e' seed=

@@ -66,7 +66,7 @@ says err "'sings' is not in plugins: of config.yaml (did you mean 'signs'?)" \
     "a near name is suggested"
 run explain sign_sgd
 says out "sign_sgd, optimizer: steps of one size" "explain shows one of its components"
-says out "size of each step" "with its options"
+says out "learning rate before the schedule" "with its options"
 run explain p.yaml --json
 says out '"optimizer": "sign_sgd"' "explain shows a recipe that has one"
 
@@ -174,9 +174,10 @@ run weights ls on/gain
 says out "1.weight" "and has its parameters in the model"
 run validate u.yaml 'model.layers=[test_gian, flatten, linear: {out: 4}]'
 exits 65 "a layer that is not there"
-says err "there is no layer test_gian (did you mean 'test_gain'?)" "is told from one that is near"
+says err "model.layers.0.test_gian: unknown layer 'test_gian' (did you mean 'test_gain'?)" \
+    "is told from one that is near"
 run validate u.yaml 'model.layers=[test_gain: {power: 9}, flatten, linear: {out: 4}]'
-says err "power" "its options are checked"
+says err "model.layers.0.test_gain.power: expected integer" "its options are checked"
 for name in Height_test test_scaled test_gain; do
     run explain $name
     exits 0 "explain knows $name"
@@ -188,6 +189,12 @@ run __complete --line "etude explain Heig"
 says out "Height_test" "completion offers a plugin's metric"
 run __complete --line "etude train u.yaml loss="
 says out "test_scaled" "and its loss for the recipe that names it"
+printf 'model: {name: layers, layers: [flatten, linear: {out: 4}]}\n' >layers.yaml
+grep -v '^model' u.yaml >>layers.yaml
+run __complete --line "etude train layers.yaml model.layers.0=test"
+says out "test_gain" "and its layer"
+run __complete --line "etude train layers.yaml model.layers.0.test_gain.po"
+says out "model.layers.0.test_gain.power=" "with its options"
 # Two with a component of each kind and a third: each is asked behind those before it.
 build more.so t/cli/plugin.c '-DWORD="more"'
 ok $? "a second plugin with components of each kind builds"

@@ -25,30 +25,21 @@ eti_is_layer(const struct et_module_class *c)
     return c != &et_sequential_class && (c->info.options || !c->info.options_size);
 }
 
+/* Says with which ITEM of the list it was that building failed so. */
 static et_status
-unknown_layer(struct et_ctx *cx, const struct et_registry *r,
-              const struct et_value *item, const char *name)
+at_item(struct et_ctx *cx, const struct et_value *item, et_status status)
 {
-    enum { MOST = 128 };
-    char list[512] = "", seen[80];
-    const struct et_component *c;
-    const char *names[MOST];
-    size_t used = 0;
-    int n = 0;
-    for (; n < MOST && (c = r->get(r, ET_KIND_LAYER, n)) != NULL; n++) {
-        names[n] = c->name;
-        if (used < sizeof list)
-            used += (size_t)snprintf(list + used, sizeof list - used, " %s", c->name);
-    }
-    et_visible(seen, sizeof seen, name, strlen(name));
-    const char *near = et_nearest(name, names, n);
-    et_status status =
-        near
-            ? ET_FAIL(cx, ET_EINVAL,
-                      "line %d: there is no layer %s (did you mean '%s'?)", item->line,
-                      seen, near)
-            : ET_FAIL(cx, ET_EINVAL, "line %d: there is no layer %s", item->line, seen);
-    et_hint(cx, "layers:%s", list);
+    const struct et_error said = *et_error_get(cx);
+    const bool has_key = item->type == ET_VALUE_MAP && item->first;
+    const struct et_place at =
+        has_key ? eti_value_key_place(item->first) : eti_value_place(item);
+    if (status == ET_OK || status == ET_ENOMEM || !item->source->name)
+        return status;
+    et_error_clear(cx);
+    (void)ET_FAIL(cx, status, "%s:%d:%d: %s", at.file, at.line, at.column,
+                  said.message);
+    if (*said.hint)
+        et_hint(cx, "%s", said.hint);
     return status;
 }
 
@@ -73,17 +64,6 @@ add_configured(struct eti_stack *s, const struct et_module_class *type,
     return status;
 }
 
-/* The layer that NAME is of, or that PyTorch calls so ("Conv2d"); NULL: none. */
-static const struct et_module_class *
-find_layer(const char *name)
-{
-    const struct et_module_class *found = et_module_class_find(name);
-    for (const struct et_module_class *const *c = et_module_classes; !found && *c; c++)
-        if (eti_is_layer(*c) && strcmp((*c)->info.class_name, name) == 0)
-            found = *c;
-    return found;
-}
-
 /* Gives each layer in the list at FIELD, and its options, our names: a recipe is kept
  * as it is built. What is wrong is said when it is. (The tree is the loader's.) */
 static void
@@ -97,41 +77,32 @@ name_layers(void *field)
         const char **name = has_options                     ? &item->first->key
                             : item->type == ET_VALUE_STRING ? &item->text
                                                             : NULL;
-        const struct et_module_class *type = name ? find_layer(*name) : NULL;
+        const struct et_component *type =
+            name ? et_registry_find(NULL, ET_KIND_LAYER, *name) : NULL;
         if (!type)
             continue;
-        *name = type->info.name;
+        *name = type->name;
         struct et_diagnostics later = {0};
         const struct eti_fill fill = {.errors = &later};
-        const struct eti_target target = {.table = type->info.options};
+        const struct eti_target target = {.table = type->options};
         if (has_options)
             eti_rename_keys(&fill, &target, 1, item->first, "");
     }
 }
 
-/* One item: a name, or a mapping of one name to its options. */
+/* One item: a name, or a mapping of one name to its options. What is wrong with it has
+ * been said when the recipe was read (ET_OPT_ITEMS). */
 static et_status
 add_item(struct eti_stack *s, const struct et_registry *r, const struct et_value *item)
 {
-    const struct et_value *mapping = item; /* of a bare name: nothing is given */
-    const char *name = item->text;
+    const bool has_options = item->type == ET_VALUE_MAP && item->n == 1;
+    const struct et_value *mapping = has_options ? item->first : item;
+    const char *name = has_options ? mapping->key : item->text;
     void *options;
-    if (item->type == ET_VALUE_MAP && item->n == 1) {
-        mapping = item->first;
-        name = mapping->key;
-    } else if (item->type != ET_VALUE_STRING) {
-        return ET_FAIL(s->cx, ET_EINVAL,
-                       "line %d: a layer is a name, or one name with its options",
-                       item->line);
-    }
     const struct et_module_class *type = /* its info is first */
-        (const void *)et_registry_find(r, ET_KIND_LAYER, name);
+        name ? (const void *)et_registry_find(r, ET_KIND_LAYER, name) : NULL;
     if (!type)
-        return unknown_layer(s->cx, r, item, name);
-    if (mapping != item && mapping->type != ET_VALUE_MAP &&
-        mapping->type != ET_VALUE_NULL)
-        return ET_FAIL(s->cx, ET_EINVAL, "line %d: the options of %s are a mapping",
-                       mapping->line, name);
+        return ET_FAIL(s->cx, ET_EINVAL, "there is no layer %s", name ? name : "{}");
     ET_TRY(et_alloc(s->cx, type->info.options_size + 1, &options));
     et_status status = add_configured(s, type, mapping, options);
     et_free(s->cx, options);
@@ -142,22 +113,32 @@ static et_status
 layers_build(struct et_ctx *cx, struct et_model *m, const void *options,
              const struct et_model_facts *facts)
 {
-    const struct et_value *list = ((const struct layers_options *)options)->layers;
+    const struct et_value *list = ((const struct layers_options *)options)->layers,
+                          *last = NULL;
     struct eti_stack s;
     if (!list || list->type != ET_VALUE_LIST || list->n < 1)
         return ET_FAIL(cx, ET_EINVAL, "model.layers is a list of layers");
     ET_TRY(eti_stack_begin(cx, facts, &m->root, &s));
-    for (const struct et_value *item = list->first; item; item = item->next)
+    for (const struct et_value *item = list->first; item; item = item->next) {
         ET_TRY(
-            add_item(&s, facts->registry ? facts->registry : et_registry_core(), item));
-    if (s.shape[1] > 0 || s.shape[0] != facts->num_classes)
-        return ET_FAIL(
-            cx, ET_EINVAL,
-            "the last layer gives %s of %lld, but %lld classes are to be told "
-            "apart",
-            s.shape[1] > 0 ? "images" : "a vector", (long long)s.shape[0],
+            at_item(cx, item,
+                    add_item(&s, facts->registry ? facts->registry : et_registry_core(),
+                             item)));
+        last = item;
+    }
+    if (s.shape[1] == 0 && s.shape[0] == facts->num_classes)
+        return ET_OK;
+    et_status status =
+        ET_FAIL(cx, ET_EINVAL,
+                "the last layer gives %s of %lld, but %lld classes are to be told "
+                "apart",
+                s.shape[1] > 0 ? "images" : "a vector", (long long)s.shape[0],
+                (long long)facts->num_classes);
+    et_hint(cx,
+            s.shape[1] > 0 ? "end with flatten and linear: {out: %lld}"
+                           : "end with linear: {out: %lld}",
             (long long)facts->num_classes);
-    return ET_OK;
+    return at_item(cx, last, status);
 }
 
 const struct et_model_class et_layers_model = {
@@ -175,8 +156,9 @@ const struct et_model_class et_layers_model = {
                         .name = "layers",
                         .type = ET_OPT_NODE,
                         .offset = offsetof(struct layers_options, layers),
-                        .flags = ET_OPT_REQUIRED,
+                        .flags = ET_OPT_REQUIRED | ET_OPT_ITEMS,
                         .help = "layers in order: a name, or a name with its options",
+                        .kind = ET_KIND_LAYER,
                         .prepare = name_layers,
                     },
                     {0},

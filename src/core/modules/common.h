@@ -33,6 +33,11 @@ eti_int_or(int64_t value, int64_t fallback)
     return value ? value : fallback;
 }
 
+/* *SIZE, what LAYER takes of WHAT ("channels"), is the HERE that come in where it is 0.
+ * EINVAL: it is another. */
+ET_NODISCARD et_status eti_adapt_in(struct et_ctx *cx, const char *layer,
+                                    const char *what, int64_t here, int64_t *size);
+
 static inline double
 eti_float_or(double value, double fallback)
 {

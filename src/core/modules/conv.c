@@ -74,10 +74,10 @@ static et_status
 conv2d_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
 {
     struct et_conv2d_options *o = options, full = *o;
-    o->in_channels = eti_int_or(o->in_channels, shape[0]);
     conv2d_defaults(&full);
     if (shape[1] < 1)
         return ET_FAIL(cx, ET_EINVAL, "conv2d takes images, but a vector comes in");
+    ET_TRY(eti_adapt_in(cx, "conv2d", "channels", shape[0], &o->in_channels));
     shape[0] = o->out_channels;
     shape[1] = conv_length(&full, shape[1]);
     shape[2] = conv_length(&full, shape[2]);

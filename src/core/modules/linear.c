@@ -33,7 +33,7 @@ linear_adapt(struct et_ctx *cx, void *options, int64_t shape[3])
             "linear takes vectors, but images of %lldx%lldx%lld come in; put "
             "flatten before it",
             (long long)shape[0], (long long)shape[1], (long long)shape[2]);
-    o->in_features = eti_int_or(o->in_features, shape[0]);
+    ET_TRY(eti_adapt_in(cx, "linear", "numbers", shape[0], &o->in_features));
     shape[0] = o->out_features;
     return ET_OK;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* module.c: instances, their tree, and the list of its leaves. See module.h. */
+#include "core/base/need.h"
+#include "core/modules/common.h"
 #include "core/base/sized.h"
 #include "etude/module.h"
 
@@ -333,5 +335,18 @@ et_module_bind(struct et_ctx *cx, struct et_module *root, struct et_device *dev,
     }
     et_free(cx, t);
     et_leaves_release(&l);
+    return status;
+}
+
+et_status
+eti_adapt_in(struct et_ctx *cx, const char *layer, const char *what, int64_t here,
+             int64_t *size)
+{
+    *size = eti_int_or(*size, here);
+    if (*size == here)
+        return ET_OK;
+    et_status status = ET_FAIL(cx, ET_EINVAL, "%s has in: %lld, but %lld %s come in",
+                               layer, (long long)*size, (long long)here, what);
+    et_hint(cx, "without in: it takes what comes in");
     return status;
 }

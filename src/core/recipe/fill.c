@@ -248,7 +248,7 @@ fill_table(const struct eti_fill *fill, const struct et_option *row, void *field
 /* A tree is borrowed; one that ends with the call is written down and read again. */
 static et_status
 fill_node(const struct eti_fill *fill, const struct et_option *row, void *field,
-          const struct et_value *v)
+          const struct et_value *v, const char *path)
 {
     struct et_value *now = NULL;
     if (fill->is_brief)
@@ -257,7 +257,9 @@ fill_node(const struct eti_fill *fill, const struct et_option *row, void *field,
     *(const struct et_value **)field = fill->is_brief ? now : v;
     if (row->prepare)
         row->prepare(field);
-    return ET_OK;
+    const struct et_value *kept = *(const struct et_value **)field;
+    return kept && row->flags & ET_OPT_ITEMS ? eti_check_items(fill, row, kept, path)
+                                             : ET_OK;
 }
 
 /* Numbers, words and times: what a field holds by value. */
@@ -335,7 +337,7 @@ eti_fill_option(const struct eti_fill *fill, const struct et_option *row, void *
             return fill_list(fill, row, field, v, path);
         break;
     case ET_OPT_NODE:
-        return fill_node(fill, row, field, v);
+        return fill_node(fill, row, field, v, path);
     case ET_OPT_TABLE:
         return fill_table(fill, row, field, v, path);
     case ET_OPT_PART:

@@ -126,6 +126,11 @@ ET_NODISCARD et_status eti_fill_parts(const struct eti_fill *fill,
                                       struct et_parts *parts, const struct et_value *v,
                                       const char *path);
 
+/* The faults of V, a list of what ROW (ET_OPT_ITEMS) lists, go to the errors. */
+ET_NODISCARD et_status eti_check_items(const struct eti_fill *fill,
+                                       const struct et_option *row,
+                                       const struct et_value *v, const char *path);
+
 bool eti_option_in_range(const struct et_option *row, double x);
 /* Reports V as no value for ROW, with a hint where there is one. ET_OK. */
 ET_NODISCARD et_status eti_refuse(const struct eti_fill *fill,

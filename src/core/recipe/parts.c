@@ -197,6 +197,55 @@ fill_item(const struct eti_fill *fill, const struct et_option *row,
                       eti_path_join(below, path, v->first->key));
 }
 
+/* ---- components that are only looked at ---- */
+
+static et_status
+check_item(const struct eti_fill *fill, const struct et_option *row,
+           const struct et_value *item, const char *path)
+{
+    const bool has_options = item->type == ET_VALUE_MAP && item->n == 1;
+    const struct et_value *options = has_options ? item->first : item;
+    char below[ETI_PATH_BYTES];
+    if (!has_options && item->type != ET_VALUE_STRING) {
+        eti_bad_value(fill, item, path, NULL, "name, or one name with its options");
+        return ET_OK;
+    }
+    const char *name = has_options ? options->key : item->text;
+    struct et_place at =
+        has_options ? eti_value_key_place(options) : eti_value_place(item);
+    eti_path_join(below, path, name);
+    if (has_options && options->type != ET_VALUE_MAP &&
+        options->type != ET_VALUE_NULL) {
+        eti_bad_value(fill, options, below, NULL, "mapping of options");
+        return ET_OK;
+    }
+    const struct et_option plain = {.kind = row->kind};
+    struct et_part part = {0};
+    et_status status = make_part(fill, &plain, &part, name, &at, options, below);
+    eti_part_release(&plain, &part);
+    return status;
+}
+
+et_status
+eti_check_items(const struct eti_fill *fill, const struct et_option *row,
+                const struct et_value *v, const char *path)
+{
+    char text[48], at[ETI_PATH_BYTES];
+    int i = 0;
+    if (v->type != ET_VALUE_LIST || v->n == 0) {
+        snprintf(text, sizeof text, "list of %ss", et_kind_word(row->kind));
+        eti_bad_value(fill, v, path, NULL, text);
+        return ET_OK;
+    }
+    for (const struct et_value *item = v->first; item; item = item->next) {
+        snprintf(text, sizeof text, "%d", i++);
+        ET_TRY(check_item(fill, row, item, eti_path_join(at, path, text)));
+    }
+    return ET_OK;
+}
+
+/* ---- lists ---- */
+
 static bool
 has_part(const struct et_parts *parts, const char *name)
 {

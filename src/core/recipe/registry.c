@@ -2,6 +2,8 @@
 /* registry.c: what this build was made with, for each kind a recipe can name. */
 #include "config.h"
 
+#include <string.h>
+
 #include "core/models/stack.h"
 #include "core/optim/group.h"
 #include "etude/algorithm.h"
@@ -81,7 +83,11 @@ core_find(const struct et_registry *self, enum et_kind kind, const char *name)
     (void)self;
     const struct et_scheduler_class *c =
         kind == ET_KIND_SCHEDULER ? et_scheduler_find(name) : NULL;
-    return c ? &c->info : NULL;
+    const struct et_component *layer = NULL;
+    for (int i = 0; kind == ET_KIND_LAYER && (layer = layer_at(i)); i++)
+        if (strcmp(layer->class_name, name) == 0) /* as PyTorch has it: "Conv2d" */
+            break;
+    return c ? &c->info : layer;
 }
 
 const struct et_registry *
