@@ -511,6 +511,9 @@ const char *cli_scaled(double x, const char *unit, char *buf, size_t size);
 enum eti_plot cli_plot_glyphs(const struct cli *c);
 /* Draws CURVE, called WHAT, in 80 columns. Returns an exit code. */
 int cli_print_curve(struct cli *c, const struct eti_curve *curve, const char *what);
+/* explain_key.c: explains the keys and options that WORD may mean, or says what near to
+ * it there is; false: there is nothing of the kind. */
+bool cli_explain_key(struct cli *c, const char *word, int *code);
 /* explain_groups.c: has the recipe's optimizer parameter groups? */
 bool cli_has_groups(const struct et_recipe *recipe);
 /* The rest and each of them as an object; how much of the model it has where A has one.

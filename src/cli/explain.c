@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* explain.c: `etude explain`: who acts when in a recipe; or one component. */
+/* explain.c: `etude explain`: who acts when in a recipe; or one component, or a key. */
 #include "config.h"
 
 #include <jansson.h>
@@ -385,7 +385,7 @@ cli_explain(struct cli *c)
         if (kind >= 0)
             return explain_component(c, component, (enum et_kind)kind);
         code = cli_refuse_later(c, c->arg[0]);
-        if (code != CLI_OK)
+        if (code != CLI_OK || cli_explain_key(c, c->arg[0], &code))
             return code;
     }
     struct et_recipe *recipe = cli_load_only_recipe(c, &code);

@@ -94,6 +94,26 @@ is $? 1 "but not where an option has none"
 run explain cosine --json
 says out '"curve": {' "--json has the curve"
 
+# A key, by its name or another that it has.
+run explain kernel_size
+exits 0 "explain finds an option by PyTorch's name for it"
+says out "conv2d, layer" "with the layer that has it"
+says out "  kernel               " "under our name"
+says out "max_pool2d, layer" "and the others"
+run explain conv2d.kernel
+is "$(grep -c ', layer' out)" 1 "or that of one component"
+run explain keep
+says out "recipe" "a key of a recipe is explained"
+says out "  checkpoint.keep      " "with its path"
+run explain checkpoint.keep --json
+is "$(tr -d ' \n' <out | cut -c 1-63)" '[{"name":null,"kind":"recipe","option":{"name":"checkpoint.keep' \
+    "as JSON, too"
+run explain kernal_size
+exits 66 "what is near to a key is no recipe"
+says err "no file, component or key is called 'kernal_size' (did you mean 'kernel_size'?)" "and is said"
+run explain nothing_like_it.yaml
+says err "E1201: cannot read nothing_like_it.yaml" "what looks like a file is a file that is missing"
+
 # What an initializer that is not set means.
 run explain resnet50
 says out "beginning    convolutions N(0, 2/fan_out), norms 1 and 0, the head U(+-1/sqrt(fan_in)), as torchvision" \
