@@ -91,6 +91,7 @@ brightness_close(struct et_algorithm *self)
 static const struct et_algorithm_class brightness_class = {
     .info =
         {
+            ET_CLASS(algorithm),
             .name = "brightness",
             .class_name = "Brightness",
             .summary = "multiplies the pixels of each batch by a random factor",

@@ -63,6 +63,7 @@ sign_update(struct et_graph *g, struct et_update *u)
 static const struct et_optimizer_class sign_sgd = {
     .info =
         {
+            ET_CLASS(optimizer),
             .name = "sign_sgd",
             .class_name = "SignSGD",
             .summary = "steps of one size, in the direction of the gradient's sign",
@@ -110,6 +111,7 @@ worst_archive(struct et_callback *self, struct et_archive *a)
 static const struct et_callback_class worst_loss = {
     .info =
         {
+            ET_CLASS(callback),
             .name = "worst_loss",
             .class_name = "WorstLoss",
             .summary = "the largest loss of a batch so far",

@@ -141,6 +141,7 @@ update(struct et_graph *g, struct et_update *u)
 static const struct et_optimizer_class adafactor = {
     .info =
         {
+            ET_CLASS(optimizer),
             .name = "adafactor",
             .class_name = "Adafactor",
             .summary = "Adam's scale from the means of rows and columns",

@@ -7,7 +7,9 @@
  * ET_PLUGIN into the plugin. What differs from the library's own is refused, by the
  * struct's name. A struct that has grown at its end since a release is no difference:
  * what is passed with a size (ET_NEW, et_trainer_new ...) is read as if the rest were
- * zero. Enumerations keep their values, and grow at their end. */
+ * zero, and so is a class, which says its size (ET_CLASS). Structs that lie in others
+ * or in arrays (et_component, et_option) grow into the room that they reserve.
+ * Enumerations keep their values, and grow at their end. */
 #ifndef ETUDE_ABI_H
 #define ETUDE_ABI_H
 

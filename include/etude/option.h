@@ -143,11 +143,16 @@ struct et_option {
         *also; /* other names for it, with blanks between: what PyTorch and others
                          call it. "!bias": its opposite, of a BOOL; "~eta_min": what is
                          alike and not the same, only suggested */
+    const void *reserved[2]; /* NULL: room for later versions */
 };
 
 /* What every component (algorithm, model, dataset, ...) says of itself.
  * First member of each kind's descriptor, so that a list of one is a list of all. */
 struct et_component {
+    /* Bytes of the class that this begins, where it was compiled: ET_CLASS(optimizer).
+     * What later versions add at a class's end it does not have. A plugin's classes say
+     * it; 0: all that there is. */
+    size_t class_size;
     const char *name;                /* identifier in recipes: "label_smoothing" */
     const char *class_name;          /* in metric keys: "LabelSmoothing" */
     const char *summary;             /* one line */
@@ -155,7 +160,10 @@ struct et_component {
     const char *applies_to;          /* "vision", "text", "any" */
     const struct et_option *options; /* ends with a NULL name; NULL: it has none */
     size_t options_size;             /* of the options struct */
+    const void *reserved[2];         /* NULL: room for later versions */
 };
+/* .info = {ET_CLASS(optimizer), .name = ...} of a struct et_optimizer_class. */
+#define ET_CLASS(kind) .class_size = sizeof(struct et_##kind##_class)
 
 /* An unset TIME has unit ET_TIME_UNIT_COUNT, an unset FLOAT or SECONDS is NaN, an unset
  * INT or SIZE is ET_INT_UNSET, an unset ENUM -1, an unset text, list or node is NULL or

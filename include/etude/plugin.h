@@ -4,6 +4,9 @@
  * A plugin is a library whose only tie to Etude is these headers. It exports one
  * object:
  *
+ *     static const struct et_algorithm_class mine = {
+ *         .info = {ET_CLASS(algorithm), .name = "mine", ...}, ...
+ *     };
  *     static const struct et_algorithm_class *const algorithms[] = {&mine, NULL};
  *     ET_PLUGIN(.algorithms = algorithms)
  *

@@ -55,7 +55,8 @@ line_forward(struct et_module *m, struct et_forward *f, struct et_tensor *x)
 }
 
 static const struct et_module_class line_module = {
-    .info = {.name = WORD "_line", .class_name = "Line", .summary = "a linear layer"},
+    .info = {ET_CLASS(module), .name = WORD "_line", .class_name = "Line",
+             .summary = "a linear layer"},
     .size = sizeof(struct et_module),
     .forward = line_forward,
 };
@@ -74,6 +75,7 @@ line_build(struct et_ctx *cx, struct et_model *m, const void *options,
 static const struct et_model_class line = {
     .info =
         {
+            ET_CLASS(model),
             .name = WORD "_line",
             .class_name = "TestLine",
             .summary = "one linear layer",
@@ -125,6 +127,7 @@ shades_sample(const struct et_dataset *self, int64_t at, struct et_sample *out,
 static const struct et_dataset_class shades = {
     .info =
         {
+            ET_CLASS(dataset),
             .name = WORD "_shades",
             .class_name = "TestShades",
             .summary = "images whose brightness is their label",
@@ -154,6 +157,7 @@ mirror_frame(const void *options, struct et_rng *r, struct et_frame *f)
 static const struct et_transform_class mirror = {
     .info =
         {
+            ET_CLASS(transform),
             .name = WORD "_mirror",
             .class_name = "TestMirror",
             .summary = "exchanges left and right",
@@ -183,6 +187,7 @@ harmonic_alpha(struct et_ctx *cx, const void *options, const struct et_timestamp
 static const struct et_scheduler_class harmonic = {
     .info =
         {
+            ET_CLASS(scheduler),
             .name = WORD "_harmonic",
             .class_name = "TestHarmonic",
             .summary = "one over the number of the batch",
@@ -247,6 +252,9 @@ count_archive(struct et_algorithm *self, struct et_state *state, struct et_archi
 static const struct et_algorithm_class counting = {
     .info =
         {
+#ifndef NO_CLASS_SIZE
+            ET_CLASS(algorithm),
+#endif
 #ifdef TAKEN_NAME
             .name = "mixup",
 #else
@@ -265,6 +273,7 @@ static const struct et_algorithm_class counting = {
 static const struct et_algorithm_class counting_too = {
     .info =
         {
+            ET_CLASS(algorithm),
             .name = WORD "_count_too",
             .class_name = "TestCountToo",
             .summary = "counts the batches it sees, too",
@@ -298,6 +307,7 @@ lines_run(struct et_callback *self, enum et_event event, const struct et_state *
 static const struct et_callback_class lines = {
     .info =
         {
+            ET_CLASS(callback),
             .name = WORD "_lines",
             .class_name = "TestLines",
             .summary = "a line for each batch",
@@ -343,6 +353,7 @@ height_compute(const double *sums, int n)
 static const struct et_metric_class height = {
     .info =
         {
+            ET_CLASS(metric),
             .name = "Height_" WORD,
             .class_name = "TestHeight",
             .summary = "mean of the largest logit",
@@ -387,6 +398,7 @@ scaled_each(struct et_graph *g, const void *options, struct et_tensor *outputs,
 static const struct et_loss_class scaled = {
     .info =
         {
+            ET_CLASS(loss),
             .name = WORD "_scaled",
             .class_name = "TestScaled",
             .summary = "cross entropy times a number",
@@ -452,6 +464,7 @@ gain_forward(struct et_module *m, struct et_forward *f, struct et_tensor *x)
 static const struct et_module_class gain = {
     .info =
         {
+            ET_CLASS(module),
             .name = WORD "_gain",
             .class_name = "Gain",
             .summary = "each channel times a weight",

@@ -431,6 +431,13 @@ allow fault fault.so
 run validate f.yaml
 exits 65 "a name that the core has: exit 65"
 says err "fault.so: algorithm 'mixup' is a name that is taken" "says which"
+build fault.so t/cli/plugin.c -DNO_CLASS_SIZE
+allow fault fault.so
+run validate f.yaml
+exits 65 "a class that a later Etude could misread: exit 65"
+says err "fault.so: algorithm 'test_count' does not say the size of its class" "is said"
+build fault.so t/cli/plugin.c -DTAKEN_NAME
+allow fault fault.so
 run algorithms
 exits 0 "commands without a recipe leave a bad plugin out"
 says err "plugin fault: " "and say so"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/assemble/assemble.h"
+#include "core/base/sized.h"
 #include "core/recipe/recipe.h"
 #include "etude/data.h"
 #include "etude/model.h"
@@ -31,7 +32,7 @@ check_part(const struct et_model_class *model, const struct et_part *part,
                            "model %s learns a class for each pixel, %s gives one for "
                            "each image",
                            model->info.name, data->name);
-    else if (model->wants_masked)
+    else if (ETI_HAS(model, wants_masked) && model->wants_masked)
         et_diagnostics_add(errors, ET_E_UNAVAILABLE, &at, path, NULL,
                            "model %s learns tokens that were masked, %s gives the next "
                            "ones, which it would copy; a later version masks them",

@@ -75,6 +75,16 @@ eti_layouts_known(const struct et_layout *layouts, size_t n, char *why, size_t w
                            why_size);
 }
 
+size_t
+eti_layouts_size(const struct et_layout *layouts, size_t n, const char *name)
+{
+    for (size_t i = 0; i < N_HERE; i++)
+        for (size_t k = 0; k < n && strcmp(here[i].name, name) == 0; k++)
+            if (layouts[k].name == here[i].own.name)
+                return layouts[k].size;
+    return 0;
+}
+
 /* ---- contexts ---- */
 
 #undef et_ctx_new

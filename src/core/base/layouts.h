@@ -19,5 +19,7 @@ bool eti_layouts_fit(const struct et_layout *layouts, size_t n,
 /* The same, with those that releases had: layouts_old.def. */
 bool eti_layouts_known(const struct et_layout *layouts, size_t n, char *why,
                        size_t why_size);
+/* Bytes that the struct NAME has in LAYOUTS; 0: it is not there, or not here. */
+size_t eti_layouts_size(const struct et_layout *layouts, size_t n, const char *name);
 
 #endif

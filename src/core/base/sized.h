@@ -11,6 +11,15 @@
 ET_NODISCARD et_status eti_sized(struct et_ctx *cx, const char *name, const void *from,
                                  size_t size, void *to, size_t here);
 
+/* Does the class at TYPE, perhaps of an older caller, have FIELD? All have those of the
+ * first release; what is added at the end since is read as ETI_HOOK, or behind this. */
+#define ETI_HAS(type, field)                                                           \
+    ((type)->info.class_size == 0 ||                                                   \
+     (type)->info.class_size >=                                                        \
+         (size_t)((const char *)(&(type)->field + 1) - (const char *)(type)))
+/* The function FIELD of the class at TYPE; NULL: it has none. */
+#define ETI_HOOK(type, field) (ETI_HAS(type, field) ? (type)->field : NULL)
+
 /* EINVAL where CALL, a function's name, was given no class: what a find function gives
  * for a name that it does not know. */
 ET_NODISCARD et_status eti_need_class(struct et_ctx *cx, const char *call,

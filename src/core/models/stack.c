@@ -2,6 +2,8 @@
 /* stack.c: see stack.h. */
 #include "core/models/stack.h"
 
+#include "core/base/sized.h"
+
 et_status
 eti_stack_begin(struct et_ctx *cx, const struct et_model_facts *facts,
                 struct et_module **root, struct eti_stack *out)
@@ -19,7 +21,7 @@ et_status
 eti_stack_add(struct eti_stack *s, const char *name, const struct et_module_class *type,
               void *options)
 {
-    if (type->adapt)
+    if (ETI_HOOK(type, adapt))
         ET_TRY(type->adapt(s->cx, options, s->shape));
     return et_module_add(s->cx, s->row, name, type, options);
 }

@@ -55,6 +55,7 @@ struct opening {
     size_t size;
     const void *bytes; /* of the copy */
     struct et_plugin head;
+    size_t class_size[ET_KIND_COUNT]; /* of its classes, by their kind */
 };
 
 static void refuse(const struct opening *o, int code, const char *hint, const char *fmt,
@@ -155,9 +156,24 @@ check_digest(struct opening *o)
 
 static const char again[] = "build it again with the headers of this etude";
 
+/* What the class of a component of each kind is called. */
+static const char *const class_names[ET_KIND_COUNT] = {
+    [ET_KIND_MODEL] = "et_model_class",
+    [ET_KIND_DATASET] = "et_dataset_class",
+    [ET_KIND_TRANSFORM] = "et_transform_class",
+    [ET_KIND_OPTIMIZER] = "et_optimizer_class",
+    [ET_KIND_SCHEDULER] = "et_scheduler_class",
+    [ET_KIND_ALGORITHM] = "et_algorithm_class",
+    [ET_KIND_CALLBACK] = "et_callback_class",
+    [ET_KIND_LOGGER] = "et_callback_class",
+    [ET_KIND_METRIC] = "et_metric_class",
+    [ET_KIND_LOSS] = "et_loss_class",
+    [ET_KIND_LAYER] = "et_module_class",
+};
+
 /* The table of how its structs are declared, against this library's. */
 static bool
-check_layouts(const struct opening *o)
+check_layouts(struct opening *o)
 {
     size_t offset, size;
     char why[160];
@@ -172,6 +188,9 @@ check_layouts(const struct opening *o)
     }
     memcpy(layouts, (const char *)o->bytes + offset, n * sizeof *layouts);
     bool fit = eti_layouts_known(layouts, n, why, sizeof why);
+    for (int kind = 0; kind < ET_KIND_COUNT; kind++)
+        if (class_names[kind])
+            o->class_size[kind] = eti_layouts_size(layouts, n, class_names[kind]);
     free(layouts);
     if (!fit)
         refuse(o, ET_E_PLUGIN_ABI, again, "%s", why);
@@ -298,11 +317,16 @@ check_components(const struct opening *o, const struct et_plugins *all,
             for (int k = 0; k < i && !why; k++)
                 if (strcmp(component(p, (enum et_kind)kind, k)->name, name) == 0)
                     why = "is there twice";
+            const char *hint = NULL;
             if (!c->class_name || !c->summary)
                 why = "lacks class_name or summary";
+            if (!why && c->class_size != o->class_size[kind]) {
+                why = "does not say the size of its class";
+                hint = "its .info begins with ET_CLASS(...): see plugin.h";
+            }
             if (!why)
                 continue;
-            refuse(o, ET_E_PLUGIN_BAD, NULL, "%s '%s' %s", word, name, why);
+            refuse(o, ET_E_PLUGIN_BAD, hint, "%s '%s' %s", word, name, why);
             return false;
         }
     }

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/need.h"
+#include "core/base/sized.h"
 #include "etude/ctx.h"
 
 static const struct et_scheduler_class *const classes[] = {
@@ -71,7 +73,7 @@ et_schedule_check(struct et_ctx *cx, const struct et_scheduler *list, int n,
     const struct et_timestamp start = {0};
     double alpha;
     for (int i = 0; i < n; i++)
-        if (list[i].type->check)
+        if (ETI_HOOK(list[i].type, check))
             ET_TRY(list[i].type->check(cx, list[i].options, length));
     return et_schedule_alpha(cx, list, n, &start, length, &alpha);
 }

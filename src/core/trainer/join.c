@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "core/algorithms/methods.h"
+#include "core/base/sized.h"
 #include "core/graph/tensor.h"
 #include "core/recipe/later.h"
 #include "core/trainer/log.h"
@@ -249,7 +250,7 @@ take_away(struct et_trainer *t, struct et_algorithm *a)
     t->state.n_algorithms--;
     t->hooks.n_own--;
     eti_saver_left(t, a);
-    if (a->type->close)
+    if (ETI_HOOK(a->type, close))
         a->type->close(a);
     et_algorithm_free(&a);
 }

@@ -189,10 +189,10 @@ et_trainer_free(struct et_trainer **out)
     void (*released)(void *owner) = t->config.released;
     void *owner = t->config.owner;
     for (int i = 0; i < s->n_callbacks; i++)
-        if (s->callbacks[i]->type->close)
+        if (ETI_HOOK(s->callbacks[i]->type, close))
             s->callbacks[i]->type->close(s->callbacks[i]);
     for (int i = 0; i < s->n_algorithms; i++)
-        if (s->algorithms[i]->type->close)
+        if (ETI_HOOK(s->algorithms[i]->type, close))
             s->algorithms[i]->type->close(s->algorithms[i]);
     eti_parts_free(t);
     for (int i = 0; i < t->hooks.n_own; i++)
