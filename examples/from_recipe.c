@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* from_recipe.c: a recipe trained by a C program, and its model asked afterwards.
  *
- * et_trainer_from_recipe makes all that `etude train` makes of the same file, and owns
- * it; et_checkpoint_load_model makes the model again from what the run has saved, with
+ * et_trainer_from_recipe makes all that `etude train` makes of the same file, its run
+ * directory too, and owns it; et_checkpoint_load_model makes the model again from what the run has saved, with
  * the transforms of its recipe, so that it can be given raw bytes.
  *
  *     cc from_recipe.c $(pkg-config --cflags --libs etude) -o from_recipe
@@ -17,7 +17,7 @@
 static et_status
 train(struct et_ctx *cx, const char *recipe, const char *directory)
 {
-    const struct et_recipe_trainer options = {.directory = directory, .resume = true};
+    const struct et_session_options options = {.directory = directory, .resume = true};
     struct et_trainer *t;
     ET_TRY(et_trainer_from_recipe(cx, recipe, &options, NULL, &t));
     et_status status = et_trainer_fit(t, ET_TIME_UNSET);

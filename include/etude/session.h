@@ -4,15 +4,15 @@
  *     struct et_session *s;
  *     ET_TRY(et_session_open(cx, "recipe.yaml", NULL, NULL, &s));
  *     ET_TRY(et_session_fit(s));
- *     ET_TRY(et_session_predict(s, x, &outputs));
  *     et_session_close(&s);
+ *
+ * A session is a recipe that has been made, and the run that it trains. Who wants the
+ * trainer alone takes et_trainer_from_recipe, which hides the session in it; who has a
+ * run and wants answers for new samples takes predict.h.
  *
  * A session opens a device, so what et_device_open says of signals holds for its
  * thread: all calls but et_session_stop are made on the one that opened it. It is one
  * rank.
- *
- * A trainer of a recipe, without the run around it, is et_trainer_from_recipe's
- * (trainer.h); a model for raw samples is predict.h's.
  *
  * The last part is for programs in other languages: where the fields of structs are in
  * the library that they have loaded. */
@@ -35,7 +35,8 @@ struct et_session;
 typedef et_status et_session_fn(void *data, enum et_event event,
                                 const struct et_state *state);
 
-/* Zeroes are the defaults. Borrowed for the call of et_session_open, but DATA. */
+/* Zeroes are the defaults. Borrowed for the call that opens the session; DATA, the sink,
+ * algorithms and callbacks until it is closed. */
 struct et_session_options {
     const struct et_override *overrides; /* of the recipe, in order */
     int n_overrides;
@@ -45,8 +46,16 @@ struct et_session_options {
         *directory;    /* of the run that fit makes; NULL: runs/<local start time> */
     bool no_directory; /* fit leaves nothing behind: no directory, no checkpoints, and
                           the recipe's loggers are off */
+    bool resume; /* where DIRECTORY holds a run, fit goes on with it, from the newest
+                    checkpoint that there is */
     bool no_train, no_eval; /* do without train_data, eval_data */
-    uint64_t events;        /* ET_ON(...): when FN is called; 0: never */
+    /* The caller's own, behind those of the recipe. */
+    struct et_algorithm *const *algorithms;
+    int n_algorithms;
+    struct et_callback *const *callbacks;
+    int n_callbacks;
+    struct et_sink *sink; /* is given all records, too; NULL: none */
+    uint64_t events;      /* ET_ON(...): when FN is called; 0: never */
     et_session_fn *fn;
     void *data;
     const struct et_recipe_env *env; /* of the recipe; NULL: no variables, no plugins */
@@ -65,8 +74,14 @@ ET_NODISCARD et_status et_session_open(struct et_ctx *cx, const char *path,
 void et_session_close(struct et_session **s);
 
 /* Trains to the end of the recipe's max_duration; once. The run's state and report are
- * written as `etude train` does; et_trainer_outcome says how it ended. */
+ * written as `etude train` does. */
 ET_NODISCARD et_status et_session_fit(struct et_session *s);
+/* The trainer, for a loop of one's own: it may be called to fit, to evaluate or to
+ * predict, in any order; the run ends with the session. Made, and the run with it, by
+ * the first call of this or of fit; where a session has evaluated or predicted before,
+ * or has no train_data, one that does not train. Borrowed. */
+ET_NODISCARD et_status et_session_trainer(struct et_session *s,
+                                          struct et_trainer **out);
 /* How fit ended, as run.json has it: "finished", "preempted"; NULL before. Constant. */
 const char *et_session_outcome(const struct et_session *s);
 /* Any thread: the run ends after the batch under way, and is saved. */
@@ -82,7 +97,6 @@ ET_NODISCARD et_status et_session_predict(struct et_session *s, struct et_tensor
 /* Borrowed, until the session is closed. */
 struct et_device *et_session_device(struct et_session *s);
 struct et_model *et_session_model(struct et_session *s);
-struct et_trainer *et_session_trainer(struct et_session *s);
 const struct et_state *et_session_state(struct et_session *s);
 /* Of the run; NULL before fit, or without a directory. */
 const char *et_session_directory(const struct et_session *s);
@@ -91,6 +105,16 @@ const char *et_session_recipe(const struct et_session *s);
 /* The loader of data set I of eval_data, or of train_data (I -1); NULL: the recipe has
  * no such data. */
 struct et_loader *et_session_loader(struct et_session *s, int i);
+
+/* ---- the same as a trainer ---- */
+
+/* et_session_open and et_session_trainer in one call, for who needs no more: the session
+ * is closed as the trainer is freed, which ends the run. EINVAL: the recipe has no
+ * train_data. */
+ET_NODISCARD et_status et_trainer_from_recipe(struct et_ctx *cx, const char *path,
+                                              const struct et_session_options *options,
+                                              struct et_diagnostics *errors,
+                                              struct et_trainer **out);
 
 /* ---- numbers of a state, one by one ---- */
 

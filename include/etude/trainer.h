@@ -3,7 +3,15 @@
  *
  * A trainer borrows a model, data, an optimizer and schedules, calls algorithms and
  * callbacks at every event, and turns each batch into one evaluation of the step's
- * graph (k microbatches: k + 1). The comment in event.h has the events' order. */
+ * graph (k microbatches: k + 1). The comment in event.h has the events' order. That of a
+ * recipe is made by et_trainer_from_recipe (session.h).
+ *
+ *     const struct et_trainer_config config = {
+ *         .dev = dev, .model = model, .train = loader, .seed = 1,
+ *         .optimizer = et_optimizer_find("adamw"), .max_duration = ET_EPOCHS(3)};
+ *     ET_TRY(et_trainer_new(cx, &config, &trainer));
+ *     ET_TRY(et_trainer_fit(trainer, ET_TIME_UNSET));
+ */
 #ifndef ETUDE_TRAINER_H
 #define ETUDE_TRAINER_H
 
@@ -169,37 +177,6 @@ ET_NODISCARD et_status et_trainer_new_sized(struct et_ctx *cx, size_t size,
     et_trainer_new_sized((cx), sizeof(struct et_trainer_config), __VA_ARGS__)
 /* Closes callbacks and algorithms (their close functions), frees the rest. */
 void et_trainer_free(struct et_trainer **t);
-
-/* What et_trainer_from_recipe is told beside the recipe; zeros will do. All is
- * borrowed: the texts for the call, the rest until the trainer is freed. */
-struct et_recipe_trainer {
-    const struct et_override *overrides;
-    int n_overrides;
-    const struct et_recipe_env *env; /* NULL: nothing of the environment, no plugins */
-    const char *device;              /* "cpu", "ref"; NULL: as the recipe says */
-    int threads;                     /* of a processor; 0 = all cores */
-    /* Where loggers, callbacks and checkpoints write, and where the recipe with all its
-     * values is kept; made if missing. NULL: no loggers, no profile, no checkpoints. */
-    const char *directory;
-    bool resume; /* go on from the newest checkpoint there, if there is any */
-    struct et_sink *sink;
-    /* The caller's own, behind those of the recipe. */
-    struct et_algorithm *const *algorithms;
-    int n_algorithms;
-    struct et_callback *const *callbacks;
-    int n_callbacks;
-    volatile const int *interrupt; /* as in et_trainer_config */
-};
-/* The trainer that `etude train` makes of the recipe at PATH: device, data, model,
- * optimizer, algorithms, callbacks, loggers and checkpoints. It owns them all: one
- * et_trainer_free frees everything, but for ENV's plugins and the caller's own.
- * OPTIONS NULL: zeros. What is wrong with the recipe goes to ERRORS; NULL: the context
- * has the first. EINVAL, ENOENT and what else each of those calls fails with. There are
- * no ranks, and no events.log: a run as the program keeps it is session.h's. */
-ET_NODISCARD et_status et_trainer_from_recipe(struct et_ctx *cx, const char *path,
-                                              const struct et_recipe_trainer *options,
-                                              struct et_diagnostics *errors,
-                                              struct et_trainer **out);
 
 /* Trains until max_duration, or for DURATION more when it is set. EINVAL: nothing to
  * do. ENOMEM: not even one sample fits. May be called again: time goes on. */

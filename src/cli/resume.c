@@ -83,27 +83,12 @@ cli_resume_recipe(struct cli *c, const struct eti_origin_run *from, int *exit)
     return recipe;
 }
 
-/* What the run drew and chose, so that nothing is drawn again. */
-static et_status
-take_over(struct cli *c, const struct et_recipe *then, struct et_recipe *recipe)
-{
-    if (recipe->seed == ET_INT_UNSET)
-        recipe->seed = then->seed;
-    if (recipe->device == ET_RUN_AUTO)
-        recipe->device = then->device;
-    if (recipe->precision == ET_PRECISION_AUTO)
-        recipe->precision = then->precision;
-    if (recipe->run_name || !then->run_name)
-        return ET_OK;
-    return et_options_set(c->cx, et_recipe_table, recipe, "run_name", then->run_name);
-}
-
 static int
 compare(struct cli *c, const struct eti_origin_run *from, const struct et_recipe *then,
         struct et_recipe *recipe, struct eti_assemble_options *o)
 {
     struct et_diagnostics errors = {0};
-    et_status status = take_over(c, then, recipe);
+    et_status status = eti_resume_take_over(c->cx, then, recipe);
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_RECIPE, status);
     int code = cli_settle_recipe(c, recipe, o);

@@ -161,6 +161,49 @@ test_runs(void)
     et_session_close(&s);
 }
 
+static int64_t
+batches_of(struct et_trainer *t)
+{
+    return et_state_get_timestamp(et_trainer_state(t))->batch;
+}
+
+/* A run whose trainer the program calls itself. */
+static void
+test_trainer(void)
+{
+    struct et_trainer *t, *again;
+    char other[800];
+    snprintf(other, sizeof other, "%s-parts", folder);
+    struct et_session *s =
+        open_session(recipe, NULL, (struct et_session_options){.directory = other});
+    need(cx, et_session_trainer(s, &t));
+    need(cx, et_trainer_fit(t, ET_BATCHES(3)));
+    need(cx, et_trainer_fit(t, ET_BATCHES(2)));
+    ok(et_session_trainer(s, &again) == ET_OK && again == t,
+       "a session has one trainer, which may fit in parts");
+    et_session_close(&s);
+    is_str(state_of(other), "finished", "the run ends with its session");
+
+    s = open_session(recipe, NULL,
+                     (struct et_session_options){.directory = other, .resume = true});
+    need(cx, et_session_trainer(s, &t));
+    is_int(batches_of(t), 5, "a session that resumes goes on where it was");
+    need(cx, et_session_fit(s));
+    is_int(batches_of(t), 8, "to the end of the recipe");
+    et_session_close(&s);
+
+    snprintf(other, sizeof other, "%s-nothing", folder);
+    s = open_session(recipe, NULL, (struct et_session_options){.directory = other});
+    need(cx, et_session_trainer(s, &t));
+    et_session_close(&s);
+    is_str(state_of(other), "failed",
+           "a run that has not trained to an end has failed");
+    struct et_session_options o = {.directory = other, .device = "ref"};
+    ok(et_trainer_from_recipe(cx, recipe, &o, NULL, &t) == ET_EINVAL && !t,
+       "a directory that holds a run is taken by one that resumes alone");
+    (void)take_error(cx);
+}
+
 static void
 test_ends(void)
 {
@@ -225,6 +268,7 @@ main(void)
     snprintf(folder, sizeof folder, "%s/run", scratch_folder());
     test_fit();
     test_runs();
+    test_trainer();
     test_ends();
     test_faults();
     test_layout();

@@ -213,10 +213,10 @@ from_recipe(void)
     struct count count = {0};
     struct et_callback own = {.type = &count_class, .cx = cx, .state = &count};
     struct et_callback *callbacks[] = {&own};
-    struct et_recipe_trainer o = {.device = "ref",
-                                  .directory = in_folder("run/a", directory),
-                                  .callbacks = callbacks,
-                                  .n_callbacks = 1};
+    struct et_session_options o = {.device = "ref",
+                                   .directory = in_folder("run/a", directory),
+                                   .callbacks = callbacks,
+                                   .n_callbacks = 1};
     struct et_trainer *t;
     size_t bytes, same;
     int64_t before = live();
@@ -254,7 +254,7 @@ from_recipe(void)
        "to the weights of the whole run, bit for bit");
     et_trainer_free(&t);
 
-    o = (struct et_recipe_trainer){.device = "ref"};
+    o = (struct et_session_options){.device = "ref", .no_directory = true};
     must(et_trainer_from_recipe(cx, recipe, &o, NULL, &t));
     must(et_trainer_fit(t, ET_TIME_UNSET));
     free(resumed);
@@ -273,7 +273,8 @@ refused(void)
         {ET_OVERRIDE_SET, "optimizer.lrr=1"},
         {ET_OVERRIDE_SET, "modle=x"},
     };
-    const struct et_recipe_trainer o = {.overrides = wrong, .n_overrides = 2};
+    const struct et_session_options o = {
+        .overrides = wrong, .n_overrides = 2, .no_directory = true};
     struct et_diagnostics errors = {0};
     struct et_trainer *t;
     int64_t before = live();
@@ -356,7 +357,7 @@ predictor(void)
     const struct et_batch *b;
     int64_t before = live();
     /* What the trainer of that run makes of its own images. */
-    const struct et_recipe_trainer o = {
+    const struct et_session_options o = {
         .device = "ref", .directory = in_folder("run/a", directory), .resume = true};
     must(et_trainer_from_recipe(cx, recipe, &o, NULL, &t));
     must(et_options_new(cx, &c->info, set, &data_options));

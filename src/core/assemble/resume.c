@@ -266,3 +266,18 @@ eti_resume_check_length(struct et_ctx *cx, const struct eti_origin_run *run,
                        is_epochs ? "ep" : "ba");
     return ET_FAIL(cx, ET_EINVAL, "the saved run is longer than max_duration");
 }
+
+et_status
+eti_resume_take_over(struct et_ctx *cx, const struct et_recipe *then,
+                     struct et_recipe *now)
+{
+    if (now->seed == ET_INT_UNSET)
+        now->seed = then->seed;
+    if (now->device == ET_RUN_AUTO)
+        now->device = then->device;
+    if (now->precision == ET_PRECISION_AUTO)
+        now->precision = then->precision;
+    if (now->run_name || !then->run_name)
+        return ET_OK;
+    return et_options_set(cx, et_recipe_table, now, "run_name", then->run_name);
+}

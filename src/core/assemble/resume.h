@@ -23,6 +23,11 @@ ET_NODISCARD et_status eti_origin_find(struct et_ctx *cx, const char *text,
 /* Does DIRECTORY hold a run: run.json, or checkpoints beside which it was lost? */
 bool eti_is_run(struct et_ctx *cx, const char *directory);
 
+/* NOW, where it leaves them open, gets the values that the run of THEN drew and chose:
+ * nothing is drawn again. */
+ET_NODISCARD et_status eti_resume_take_over(struct et_ctx *cx,
+                                            const struct et_recipe *then,
+                                            struct et_recipe *now);
 /* Digest of all values that a resume may not change. */
 ET_NODISCARD et_status eti_recipe_digest(struct et_ctx *cx,
                                          const struct et_recipe *recipe,

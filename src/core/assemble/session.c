@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c: see etude/session.h: a recipe trained, evaluated or asked by a program. */
+/* session.c: see etude/session.h: a recipe trained, evaluated or asked by a program; and
+ * et_trainer_from_recipe, whose trainer is a session's and owns it. */
 #include "config.h"
 
 #include "etude/session.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
 #include "core/assemble/assemble.h"
 #include "core/assemble/saving.h"
+#include "core/recipe/recipe.h"
 #include "core/trainer/state.h"
 
 struct et_session {
@@ -27,7 +28,18 @@ struct et_session {
     char *resolved, *directory;
     char digest[ETI_RECIPE_DIGEST];
     bool no_directory, is_assembled;
-    const char *outcome; /* of fit; NULL: it has not ended */
+    bool resumes;        /* DIRECTORY holds a run, which goes on */
+    bool is_trainers;    /* et_trainer_from_recipe: it ends with the trainer */
+    bool is_begun;       /* the trainer is of a run, and may train */
+    bool trained;        /* a fit has come to its end */
+    const char *outcome; /* of the run; NULL: it has not ended */
+    struct et_algorithm *algorithm[ET_MAX_ALGORITHMS]; /* the recipe's, the caller's */
+    struct et_algorithm *const *algorithms;            /* the caller's */
+    int n_algorithms;
+    struct et_callback *callback[ET_MAX_ALGORITHMS]; /* likewise */
+    struct et_callback *const *callbacks;
+    int n_callbacks;
+    struct et_sink *own_sink; /* the caller's; NULL: none */
     uint64_t events;
     et_session_fn *fn;
     void *data;
@@ -42,12 +54,15 @@ static void
 write_record(struct et_sink *sink, const struct et_record *record)
 {
     struct et_session *s = (struct et_session *)sink;
-    if (!s->outcome)
+    if (s->run && !s->outcome)
         et_run_sink(s->run)->write(et_run_sink(s->run), record);
+    if (s->own_sink)
+        s->own_sink->write(s->own_sink, record);
 }
 
+/* What the two callbacks below keep. */
 struct hook {
-    const struct et_session *session;
+    struct et_session *session;
 };
 
 static et_status
@@ -76,14 +91,67 @@ static const struct et_callback_class hook_class = {
 };
 
 static et_status
-add_hook(struct et_session *s)
+watch_fit(struct et_callback *self, enum et_event event, const struct et_state *state,
+          struct et_log *log)
+{
+    struct et_session *s = ((struct hook *)self->state)->session;
+    (void)state;
+    (void)log;
+    s->trained = event == ET_EVENT_FIT_END;
+    return ET_OK;
+}
+
+static et_status end_run(struct et_session *s, const char *state, int code);
+
+/* The trainer ends: so does a run that its user has trained himself. */
+static void
+end_with_trainer(struct et_callback *self)
+{
+    struct et_session *s = ((struct hook *)self->state)->session;
+    if (s->outcome || !s->trainer)
+        return;
+    enum et_outcome outcome = et_trainer_outcome(s->trainer);
+    bool is_good = s->trained && outcome <= ET_OUTCOME_TARGET_REACHED;
+    s->outcome = s->trained ? eti_outcome_state(outcome) : "failed";
+    (void)!end_run(s, s->outcome, !is_good); /* nobody is there to be told */
+}
+
+static const struct et_callback_class end_class = {
+    .info = {.name = "session_end",
+             .class_name = "SessionEnd",
+             .summary = "ends the run with its trainer",
+             .applies_to = "any"},
+    .state_size = sizeof(struct hook),
+    .events = ET_ON(FIT_START) | ET_ON(FIT_END),
+    .run = watch_fit,
+    .close = end_with_trainer,
+};
+
+static et_status
+add_callback(struct et_session *s, const struct et_callback_class *type)
 {
     struct et_callback *c;
-    if (!s->fn || !s->events)
-        return ET_OK;
-    ET_TRY(et_callback_new(s->cx, &hook_class, NULL, NULL, &c));
+    ET_TRY(et_callback_new(s->cx, type, NULL, NULL, &c));
     ((struct hook *)c->state)->session = s;
     return eti_assembly_add(&s->a, c);
+}
+
+/* The caller's own stand behind those of the recipe. */
+static et_status
+add_own(struct et_session *s)
+{
+    struct et_trainer_config *c = &s->a.config;
+    if (c->n_algorithms + s->n_algorithms > ET_MAX_ALGORITHMS ||
+        c->n_callbacks + s->n_callbacks > ET_MAX_ALGORITHMS)
+        return ET_FAIL(s->cx, ET_EINVAL, "more than %d algorithms or callbacks",
+                       ET_MAX_ALGORITHMS);
+    memcpy(s->algorithm, s->a.algorithm, sizeof s->algorithm);
+    memcpy(s->callback, s->a.callback, sizeof s->callback);
+    for (int i = 0; i < s->n_algorithms; i++)
+        s->algorithm[c->n_algorithms + i] = s->algorithms[i];
+    for (int i = 0; i < s->n_callbacks; i++)
+        s->callback[c->n_callbacks + i] = s->callbacks[i];
+    return ET_OK;
 }
 
 /* ---- the recipe ---- */
@@ -98,6 +166,23 @@ is_origin(struct et_session *s, const char *path)
         s->from = (struct eti_origin_run){0};
     }
     return found && s->from.directory[0];
+}
+
+/* The run in DIRECTORY goes on: what it drew is not drawn again, and the recipe differs
+ * from its own only where it may. */
+static et_status
+go_on(struct et_session *s, const struct et_session_options *o,
+      struct et_diagnostics *errors)
+{
+    char path[ETI_RUN_PATH + 32];
+    struct et_recipe *then;
+    snprintf(path, sizeof path, "%s/recipe.resolved.yaml", s->directory);
+    ET_TRY(et_recipe_load(s->cx, path, NULL, 0, o->env, &then, errors));
+    et_status status = eti_resume_take_over(s->cx, then, s->recipe);
+    if (status == ET_OK)
+        status = eti_recipe_check_resume(s->cx, then, s->recipe, errors);
+    et_recipe_free(&then);
+    return status;
 }
 
 static et_status
@@ -119,9 +204,10 @@ read_recipe(struct et_session *s, const char *path, const struct et_session_opti
     struct et_parts *loggers = &s->recipe->loggers;
     for (int i = 0; o->no_directory && i < loggers->n; i++)
         loggers->v[i].off = true; /* they write there */
-    if (!o->no_train && s->recipe->train_data.component)
+    ET_TRY(eti_recipe_check_available(s->cx, s->recipe, errors));
+    if (s->is_trainers || (!o->no_train && s->recipe->train_data.component))
         ET_TRY(et_recipe_check_train(s->cx, s->recipe, 1, errors));
-    return eti_recipe_check_available(s->cx, s->recipe, errors);
+    return s->resumes ? go_on(s, o, errors) : ET_OK;
 }
 
 /* What the recipe leaves open: seed, name, device. It is written down then. */
@@ -165,21 +251,29 @@ keep_options(struct et_session *s, const struct et_session_options *o)
 {
     void *copy;
     s->no_directory = o->no_directory;
+    s->algorithms = o->algorithms;
+    s->n_algorithms = o->n_algorithms;
+    s->callbacks = o->callbacks;
+    s->n_callbacks = o->n_callbacks;
+    s->own_sink = o->sink;
     s->events = o->events;
     s->fn = o->fn;
     s->data = o->data;
     if (!o->directory)
         return ET_OK;
     size_t n = strlen(o->directory) + 1;
+    if (n > ETI_RUN_PATH)
+        return ET_FAIL(s->cx, ET_EINVAL, "the name of the run's directory is too long");
     ET_TRY(et_alloc(s->cx, n, &copy));
     s->directory = memcpy(copy, o->directory, n);
+    s->resumes = o->resume && !o->no_directory && eti_is_run(s->cx, s->directory);
     return ET_OK;
 }
 
-et_status
-et_session_open(struct et_ctx *cx, const char *path,
-                const struct et_session_options *options, struct et_diagnostics *errors,
-                struct et_session **out)
+static et_status
+open_session(struct et_ctx *cx, const char *path,
+             const struct et_session_options *options, struct et_diagnostics *errors,
+             bool is_trainers, struct et_session **out)
 {
     static const struct et_session_options plain = {.threads = 0};
     struct et_diagnostics own = {0};
@@ -189,6 +283,7 @@ et_session_open(struct et_ctx *cx, const char *path,
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct et_session *s = block;
     s->cx = cx;
+    s->is_trainers = is_trainers;
     et_status status = keep_options(s, options);
     if (status == ET_OK)
         status = read_recipe(s, path, options, errors ? errors : &own);
@@ -202,7 +297,30 @@ et_session_open(struct et_ctx *cx, const char *path,
     return status;
 }
 
+et_status
+et_session_open(struct et_ctx *cx, const char *path,
+                const struct et_session_options *options, struct et_diagnostics *errors,
+                struct et_session **out)
+{
+    return open_session(cx, path, options, errors, false, out);
+}
+
 /* ---- the run ---- */
+
+static et_status
+begin_saving(struct et_session *s)
+{
+    struct et_checkpoint_info *list = NULL;
+    int n = 0, damaged = 0, unfinished;
+    ET_TRY(eti_saving_init(&s->saving, s->cx, s->recipe, s->digest, s->run));
+    if (s->resumes)
+        ET_TRY(et_checkpoint_list(s->cx, s->saving.directory, &list, &n, &damaged,
+                                  &unfinished));
+    et_free(s->cx, list);
+    if (n > 0 || damaged > 0)
+        eti_saving_resume(&s->saving, NULL);
+    return ET_OK;
+}
 
 static et_status
 open_run(struct et_session *s)
@@ -220,33 +338,57 @@ open_run(struct et_session *s)
         .resolved = s->resolved,
         .threads = info.threads,
         .record_interval = s->recipe->record_interval,
+        .resume = s->resumes,
     };
     ET_TRY(et_run_open(s->cx, &config, &s->run));
-    s->sink.write = write_record;
-    s->a.config.sink = &s->sink;
     ET_TRY(et_run_watch(s->cx, &watch));
     ET_TRY(eti_assembly_add(&s->a, watch));
-    return eti_saving_init(&s->saving, s->cx, s->recipe, s->digest, s->run);
+    ET_TRY(add_callback(s, &end_class));
+    return begin_saving(s);
 }
 
+static void
+release_with_trainer(void *owner)
+{
+    struct et_session *s = owner;
+    s->trainer = NULL;
+    et_session_close(&s);
+}
+
+/* Makes the trainer, unless it is there: IS_RUN: of a run, which it begins. */
 static et_status
 begin(struct et_session *s, bool is_run)
 {
+    struct et_trainer_config *config = &s->a.config;
     bool has_run = is_run && !s->no_directory;
     if (s->trainer)
         return ET_OK;
     if (has_run) {
         ET_TRY(open_run(s));
-        eti_saving_apply(&s->saving, &s->a.config);
+        eti_saving_apply(&s->saving, config);
     }
     if (is_run)
         ET_TRY(eti_assemble_callbacks(&s->a, s->recipe,
                                       has_run ? et_run_directory(s->run) : NULL));
-    ET_TRY(add_hook(s));
+    if (s->fn && s->events)
+        ET_TRY(add_callback(s, &hook_class));
     if (s->from.checkpoints[0])
-        s->a.config.load = &s->load;
-    s->a.config.interrupt = &s->interrupt;
-    return et_trainer_new(s->cx, &s->a.config, &s->trainer);
+        config->load = &s->load;
+    s->is_begun = is_run;
+    s->sink.write = write_record;
+    config->sink = s->run || s->own_sink ? &s->sink : NULL;
+    config->interrupt = &s->interrupt;
+    config->registry = eti_recipe_registry(s->recipe);
+    config->released = s->is_trainers ? release_with_trainer : NULL;
+    config->owner = s;
+    ET_TRY(add_own(s));
+    /* (The assembly frees those that it counts: the recipe's.) */
+    struct et_trainer_config all = *config;
+    all.algorithms = s->algorithm;
+    all.n_algorithms += s->n_algorithms;
+    all.callbacks = s->callback;
+    all.n_callbacks += s->n_callbacks;
+    return et_trainer_new(s->cx, &all, &s->trainer);
 }
 
 static et_status
@@ -267,14 +409,47 @@ end_run(struct et_session *s, const char *state, int code)
     return et_run_finish(s->run, state, code, now ? &report : NULL);
 }
 
-et_status
-et_session_fit(struct et_session *s)
+static et_status
+may_train(const struct et_session *s)
 {
-    if (s->trainer)
+    if (s->outcome || (s->trainer && !s->is_begun))
         return ET_FAIL(s->cx, ET_EINVAL,
                        "a session trains once, before it evaluates or predicts");
     if (!s->a.train.loader || s->a.stands_in)
         return ET_FAIL(s->cx, ET_EINVAL, "the session has no train_data");
+    return ET_OK;
+}
+
+et_status
+et_session_trainer(struct et_session *s, struct et_trainer **out)
+{
+    *out = NULL;
+    ET_TRY(begin(s, s->a.train.loader && !s->a.stands_in));
+    *out = s->trainer;
+    return ET_OK;
+}
+
+et_status
+et_trainer_from_recipe(struct et_ctx *cx, const char *path,
+                       const struct et_session_options *options,
+                       struct et_diagnostics *errors, struct et_trainer **out)
+{
+    struct et_session *s;
+    *out = NULL;
+    ET_TRY(open_session(cx, path, options, errors, true, &s));
+    et_status status = may_train(s);
+    if (status == ET_OK)
+        status = begin(s, true);
+    *out = s->trainer;
+    if (status != ET_OK)
+        et_session_close(&s);
+    return status;
+}
+
+et_status
+et_session_fit(struct et_session *s)
+{
+    ET_TRY(may_train(s));
     et_status status = begin(s, true);
     if (status == ET_OK)
         status = et_trainer_fit(s->trainer, ET_TIME_UNSET);
@@ -352,14 +527,19 @@ et_session_predict(struct et_session *s, struct et_tensor *x, struct et_tensor *
 void
 et_session_close(struct et_session **session)
 {
+    if (!session)
+        return;
     struct et_session *s = *session;
     *session = NULL;
     if (!s)
         return;
+    struct et_trainer *t = s->trainer; /* which end_with_trainer looks at meanwhile */
     et_graph_free(&s->graph);
-    et_trainer_free(&s->trainer);
-    if (s->run)
-        eti_saving_release(&s->saving);
+    et_trainer_free(&t);
+    s->trainer = NULL;
+    if (s->run && !s->outcome) /* it has not come to a trainer */
+        (void)!end_run(s, "failed", 1);
+    eti_saving_release(&s->saving);
     if (s->is_assembled)
         eti_assembly_release(&s->a);
     else
@@ -381,12 +561,6 @@ struct et_model *
 et_session_model(struct et_session *s)
 {
     return s->a.model;
-}
-
-struct et_trainer *
-et_session_trainer(struct et_session *s)
-{
-    return s->trainer;
 }
 
 const struct et_state *
