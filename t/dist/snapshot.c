@@ -273,7 +273,7 @@ test_numbers(struct et_ctx *cx)
     X(n_errors) X(mark[0].ba) X(mark[0].t) X(rank[0].t) X(rank[0].ba)                  \
     X(rank[0].number[0].value) X(rank[0].trail[0]) X(algorithm[0].t)                   \
     X(algorithm[0].ba) X(algorithm[0].number[0].value) X(eval[0].batch)                \
-    X(eval[0].batches)                                                                
+    X(eval[0].batches)
 /* clang-format on */
 
 static void
