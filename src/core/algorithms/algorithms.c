@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/algorithms/algorithms.h"
+#include "core/base/need.h"
 #include "core/base/sized.h"
 #include "core/recipe/options.h"
 
@@ -20,6 +21,8 @@ const struct et_algorithm_class *const et_algorithm_classes[] = {
 const struct et_algorithm_class *
 et_algorithm_find(const char *name)
 {
+    if (!name)
+        return NULL;
     for (const struct et_algorithm_class *const *c = et_algorithm_classes; *c; c++)
         if (strcmp((*c)->info.name, name) == 0)
             return *c;
@@ -35,12 +38,16 @@ static const uint64_t before_first =
 bool
 et_algorithm_switches(const struct et_algorithm_class *c)
 {
+    if (!c)
+        return false;
     return (c->events & ~before_first) != 0;
 }
 
 const char *
 et_algorithm_why_not_join(const struct et_algorithm_class *c)
 {
+    if (!c)
+        return NULL;
     if (c->flags & ET_ALG_REQUIRED_ON_LOAD)
         return "changes the model before the first batch";
     if (!et_algorithm_switches(c))
@@ -94,9 +101,11 @@ et_status
 et_algorithm_new(struct et_ctx *cx, const struct et_algorithm_class *c,
                  const void *options, struct et_algorithm **out)
 {
+    ETI_NEED(cx, out);
     void *block;
     *out = NULL;
     ET_TRY(eti_need_class(cx, "et_algorithm_new", c));
+    ETI_NEED(cx, cx);
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct et_algorithm *a = block;
     a->type = c;
@@ -119,6 +128,8 @@ et_algorithm_new(struct et_ctx *cx, const struct et_algorithm_class *c,
 void
 et_algorithm_free(struct et_algorithm **out)
 {
+    if (!out)
+        return;
     struct et_algorithm *a = *out;
     *out = NULL;
     if (!a)

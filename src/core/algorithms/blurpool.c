@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include "core/algorithms/algorithms.h"
+#include "core/base/need.h"
 #include "etude/nn.h"
 
 struct blurpool_options {
@@ -46,6 +47,7 @@ et_apply_blurpool(struct et_ctx *cx, struct et_module *root, bool replace_convs,
                   bool replace_maxpools, bool blur_first, int64_t min_channels,
                   struct et_surgery *out)
 {
+    ETI_NEED(cx, cx, root, out);
     static const struct et_surgery_policy policies[] = {
         {&et_conv2d_class, replace_conv},
         {&et_max_pool2d_class, replace_pool},

@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "core/algorithms/algorithms.h"
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 #include "core/trainer/average.h"
 
@@ -33,6 +34,7 @@ struct et_tensor *
 et_compute_ema(struct et_graph *g, struct et_tensor *shadow, struct et_tensor *value,
                double smoothing)
 {
+    ETI_NEED_IN(g, g);
     if (!shadow || !value)
         return ETI_MISSING(g, shadow, value);
     return et_add(g, shadow, et_mul_scalar(g, et_sub(g, value, shadow), 1 - smoothing));

@@ -14,6 +14,7 @@
 #include <math.h>
 
 #include "core/algorithms/algorithms.h"
+#include "core/base/need.h"
 
 struct gradient_clipping_options {
     int clipping_type; /* enum et_clipping */
@@ -90,6 +91,7 @@ et_apply_gradient_clipping(struct et_graph *g, struct et_tensor *grad,
                            const struct et_param_space *space, enum et_clipping type,
                            double threshold, double agc_eps)
 {
+    ETI_NEED_IN(g, g);
     switch (type) {
     case ET_CLIP_NORM:
         return et_mul(g, grad, norm_factor(g, et_sum_squares(g, grad), threshold));

@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include "core/algorithms/algorithms.h"
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 struct label_smoothing_options {
@@ -23,6 +24,7 @@ struct et_tensor *
 et_smooth_labels(struct et_graph *g, struct et_tensor *logits, struct et_tensor *target,
                  double smoothing)
 {
+    ETI_NEED_IN(g, g);
     if (!logits || !target)
         return ETI_MISSING(g, logits, target);
     int64_t classes = logits->desc.shape[1];

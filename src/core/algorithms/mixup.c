@@ -9,6 +9,7 @@
 #include "config.h"
 
 #include "core/algorithms/algorithms.h"
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 struct mixup_options {
@@ -34,6 +35,8 @@ blend(struct et_graph *g, struct et_tensor *a, struct et_tensor *b, struct et_te
 double
 et_mixup_coefficient(struct et_rng *rng, double alpha)
 {
+    if (!rng)
+        return 0;
     double b = alpha > 0 ? et_rng_beta(rng, alpha, alpha) : 0;
     return b < 1 - b ? b : 1 - b;
 }
@@ -42,6 +45,7 @@ struct et_tensor *
 et_mixup_batch(struct et_graph *g, struct et_tensor *x, struct et_tensor *batch,
                struct et_tensor *index, struct et_tensor *m)
 {
+    ETI_NEED_IN(g, g);
     if (!x || !batch || !index || !m)
         return ETI_MISSING(g, x, batch, index, m);
     return blend(g, x, eti_take_rows(g, batch, index), m);

@@ -15,6 +15,7 @@
 #include <math.h>
 
 #include "core/algorithms/algorithms.h"
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 enum mode { MODE_CROP, MODE_RESIZE };
@@ -49,6 +50,8 @@ et_resize_scale(double elapsed, double initial_scale, double delay_fraction,
 void
 et_resize_size(double scale, int64_t increment, int64_t size[2])
 {
+    if (!size)
+        return;
     double full = (double)size[1], step = (double)increment;
     double width = nearbyint(full * scale / step) * step; /* half to even */
     if (width >= full)
@@ -75,6 +78,7 @@ struct et_tensor *
 et_resize_batch(struct et_graph *g, struct et_tensor *x, enum et_resize_mode mode,
                 int64_t height, int64_t width, double step)
 {
+    ETI_NEED_IN(g, g);
     if (!x)
         return ETI_MISSING(g, x);
     if (x->desc.ndim == 3)
@@ -86,6 +90,7 @@ struct et_tensor *
 et_crop_batch(struct et_graph *g, struct et_tensor *x, struct et_tensor *rows,
               struct et_tensor *columns)
 {
+    ETI_NEED_IN(g, g);
     static const int to_nhwc[] = {0, 2, 3, 1}, to_nchw[] = {0, 3, 1, 2};
     if (!x || !rows || !columns)
         return ETI_MISSING(g, x, rows, columns);

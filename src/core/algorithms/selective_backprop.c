@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "core/algorithms/algorithms.h"
+#include "core/base/need.h"
 
 struct selective_backprop_options {
     double start, end, keep, scale_factor;
@@ -50,6 +51,8 @@ et_selection_size(int64_t n, double keep)
 void
 et_selection_weights(int64_t n, double keep, double *weight)
 {
+    if ((n > 0 && !weight))
+        return;
     double sum = 0;
     for (int64_t i = 0; i < n; i++)
         sum += weight[i] = pow(((double)i + 0.5) / (double)n, 1 / keep - 1);
@@ -116,6 +119,9 @@ et_status
 et_select_using_loss(struct et_ctx *cx, const float *loss, int64_t n, double keep,
                      struct et_rng *rng, int32_t *rows)
 {
+    ETI_NEED(cx, cx, rng);
+    if (n > 0)
+        ETI_NEED(cx, loss, rows);
     int64_t wanted = et_selection_size(n, keep), found = 0, before = -1;
     void *block;
     ET_TRY(

@@ -29,6 +29,8 @@ rate_of(const struct et_state *s)
 bool
 et_state_number(const struct et_state *s, const char *name, double *out)
 {
+    if (!s || !name)
+        return false;
     const struct et_timestamp *ts = &s->timestamp;
     const struct number numbers[] = {
         {"epoch", (double)ts->epoch},
@@ -60,6 +62,8 @@ et_state_number(const struct et_state *s, const char *name, double *out)
 const char *
 et_state_number_name(const struct et_state *s, int i)
 {
+    if (!s)
+        return NULL;
     int n;
     double x;
     const struct et_log_entry *entry = et_log_entries(s->log, &n);
@@ -160,6 +164,8 @@ static const struct field fields[] = {
 bool
 et_layout_field(const char *name, const char *field, size_t *offset, size_t *size)
 {
+    if (!name)
+        return false;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (strcmp(fields[i].owner, name) == 0 && strcmp(fields[i].name, field) == 0) {
             *offset = fields[i].offset;

@@ -11,6 +11,7 @@
 
 #include "core/assemble/assemble.h"
 #include "core/assemble/saving.h"
+#include "core/base/need.h"
 #include "core/recipe/recipe.h"
 #include "core/trainer/state.h"
 
@@ -302,6 +303,7 @@ et_session_open(struct et_ctx *cx, const char *path,
                 const struct et_session_options *options, struct et_diagnostics *errors,
                 struct et_session **out)
 {
+    ETI_NEED(cx, cx, path, out);
     return open_session(cx, path, options, errors, false, out);
 }
 
@@ -423,6 +425,7 @@ may_train(const struct et_session *s)
 et_status
 et_session_trainer(struct et_session *s, struct et_trainer **out)
 {
+    ETI_NEED(s ? s->cx : NULL, s, out);
     *out = NULL;
     ET_TRY(begin(s, s->a.train.loader && !s->a.stands_in));
     *out = s->trainer;
@@ -434,6 +437,7 @@ et_trainer_from_recipe(struct et_ctx *cx, const char *path,
                        const struct et_session_options *options,
                        struct et_diagnostics *errors, struct et_trainer **out)
 {
+    ETI_NEED(cx, cx, path, out);
     struct et_session *s;
     *out = NULL;
     ET_TRY(open_session(cx, path, options, errors, true, &s));
@@ -449,6 +453,7 @@ et_trainer_from_recipe(struct et_ctx *cx, const char *path,
 et_status
 et_session_fit(struct et_session *s)
 {
+    ETI_NEED(s ? s->cx : NULL, s);
     ET_TRY(may_train(s));
     et_status status = begin(s, true);
     if (status == ET_OK)
@@ -468,18 +473,23 @@ et_session_fit(struct et_session *s)
 const char *
 et_session_outcome(const struct et_session *s)
 {
+    if (!s)
+        return NULL;
     return s->outcome;
 }
 
 void
 et_session_stop(struct et_session *s)
 {
+    if (!s)
+        return;
     s->interrupt = 1;
 }
 
 et_status
 et_session_eval(struct et_session *s)
 {
+    ETI_NEED(s ? s->cx : NULL, s);
     ET_TRY(begin(s, false));
     return et_trainer_eval(s->trainer);
 }
@@ -513,6 +523,7 @@ compute(struct et_session *s, struct et_tensor *x, struct et_tensor **out)
 et_status
 et_session_predict(struct et_session *s, struct et_tensor *x, struct et_tensor **out)
 {
+    ETI_NEED(s ? s->cx : NULL, s, x, out);
     *out = NULL;
     ET_TRY(begin(s, false));
     if (!s->graph)
@@ -554,36 +565,48 @@ et_session_close(struct et_session **session)
 struct et_device *
 et_session_device(struct et_session *s)
 {
+    if (!s)
+        return NULL;
     return s->a.dev;
 }
 
 struct et_model *
 et_session_model(struct et_session *s)
 {
+    if (!s)
+        return NULL;
     return s->a.model;
 }
 
 const struct et_state *
 et_session_state(struct et_session *s)
 {
+    if (!s)
+        return NULL;
     return s->trainer ? et_trainer_state(s->trainer) : NULL;
 }
 
 const char *
 et_session_directory(const struct et_session *s)
 {
+    if (!s)
+        return NULL;
     return s->run ? et_run_directory(s->run) : NULL;
 }
 
 const char *
 et_session_recipe(const struct et_session *s)
 {
+    if (!s)
+        return NULL;
     return s->resolved;
 }
 
 struct et_loader *
 et_session_loader(struct et_session *s, int i)
 {
+    if (!s)
+        return NULL;
     if (s->a.stands_in || i >= ETI_MAX_EVAL_DATA)
         return NULL;
     return i < 0 ? s->a.train.loader : s->a.eval[i].loader;

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "core/base/need.h"
 #include "core/base/seams.h"
 #include "etude/logger.h"
 #include "etude/run.h"
@@ -123,5 +124,6 @@ static const struct et_callback_class watch_class = {
 et_status
 et_run_watch(struct et_ctx *cx, struct et_callback **out)
 {
+    ETI_NEED(cx, cx, out);
     return et_callback_new(cx, &watch_class, NULL, NULL, out);
 }

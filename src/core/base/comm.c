@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "core/base/assert.h"
+#include "core/base/need.h"
 #include "core/base/thread.h"
 
 struct et_comm {
@@ -58,6 +59,7 @@ et_status
 et_comm_new(struct et_ctx *cx, const struct et_comm_class *type, void *self, int rank,
             int world, struct et_comm **out)
 {
+    ETI_NEED(cx, cx, type, out);
     void *block;
     *out = NULL;
     ET_ASSERT(world >= 1 && rank >= 0 && rank < world);
@@ -79,6 +81,8 @@ et_comm_new(struct et_ctx *cx, const struct et_comm_class *type, void *self, int
 void
 et_comm_close(struct et_comm **out)
 {
+    if (!out)
+        return;
     struct et_comm *c = *out;
     *out = NULL;
     if (!c)
@@ -206,6 +210,8 @@ et_status
 et_comm_reduce_scatter(struct et_ctx *cx, struct et_comm *c, const void *in, int64_t n,
                        enum et_dtype dtype, enum et_comm_op op, void *out)
 {
+    if (n > 0)
+        ETI_NEED(cx, in, out);
     size_t size = et_dtype_size(dtype);
     int world = et_comm_world(c), rank = et_comm_rank(c);
     int64_t begin = n * rank / world, end = n * (rank + 1) / world;
@@ -227,6 +233,8 @@ et_status
 et_comm_all_gather(struct et_ctx *cx, struct et_comm *c, const void *in, size_t bytes,
                    void *out)
 {
+    if (bytes > 0)
+        ETI_NEED(cx, in, out);
     struct et_comm_call call = {
         .kind = ET_COMM_ALL_GATHER,
         .dtype = ET_U8,
@@ -244,6 +252,8 @@ et_status
 et_comm_broadcast(struct et_ctx *cx, struct et_comm *c, void *data, size_t bytes,
                   int root)
 {
+    if (bytes > 0)
+        ETI_NEED(cx, data);
     struct et_comm_call call = {
         .kind = ET_COMM_BROADCAST,
         .dtype = ET_U8,
@@ -350,6 +360,7 @@ start_thread(struct et_ctx *cx, struct et_comm *c)
 et_status
 et_comm_start(struct et_ctx *cx, struct et_comm *c, struct et_comm_request *r)
 {
+    ETI_NEED(cx, r);
     r->next = NULL;
     r->status = ET_OK;
     r->done = et_comm_world(c) == 1;
@@ -398,6 +409,8 @@ et_comm_watch(struct et_comm *c, et_comm_watch_fn *fn, void *data)
 void
 et_comm_get_look(struct et_comm *c, struct et_comm_look *out)
 {
+    if (!out)
+        return;
     memset(out, 0, sizeof *out);
     if (!c)
         return;

@@ -10,6 +10,7 @@
 #include "core/base/checks.h"
 #include "core/base/installed.h"
 #include "core/base/memory.h"
+#include "core/base/need.h"
 #include "core/base/seams.h"
 
 enum {
@@ -46,6 +47,7 @@ struct block_header {
 et_status
 et_ctx_new(struct et_ctx **out)
 {
+    ETI_NEED(NULL, out);
     et_error_clear(NULL);
     *out = calloc(1, sizeof **out);
     if (!*out)
@@ -62,6 +64,8 @@ et_ctx_new(struct et_ctx **out)
 void
 et_ctx_set_checks(struct et_ctx *cx, bool on)
 {
+    if (!cx)
+        return;
     cx->checks = on;
 }
 
@@ -109,6 +113,8 @@ eti_ctx_refuse(struct et_ctx *cx, const char *fmt, ...)
 void
 et_ctx_free(struct et_ctx **cx)
 {
+    if (!cx)
+        return;
     if (*cx && (*cx)->checks && (*cx)->stats.live > 0) {
         eti_ctx_refuse(*cx,
                        "et_ctx_free: %d open devices and %llu blocks of memory "
@@ -125,6 +131,7 @@ et_ctx_free(struct et_ctx **cx)
 et_status
 et_ctx_set_module_path(struct et_ctx *cx, const char *folders)
 {
+    ETI_NEED(cx, cx);
     char *copy = folders ? strdup(folders) : NULL;
     if (folders && !copy)
         return ET_FAIL(cx, ET_ENOMEM, "no memory for the module path");
@@ -170,7 +177,7 @@ et_fail_at(struct et_ctx *cx, et_status status, const char *file, int line,
         return status;
     va_list args;
     va_start(args, fmt);
-    vsnprintf(e->message, sizeof e->message, fmt, args);
+    vsnprintf(e->message, sizeof e->message, fmt ? fmt : "no reason was given", args);
     va_end(args);
     e->status = status;
     e->file = file;
@@ -212,6 +219,8 @@ et_error_clear(struct et_ctx *cx)
 void
 et_ctx_set_log(struct et_ctx *cx, enum et_log_level level, et_log_fn *fn, void *data)
 {
+    if (!cx)
+        return;
     cx->log_level = level;
     cx->log = fn;
     cx->log_data = data;
@@ -220,6 +229,8 @@ et_ctx_set_log(struct et_ctx *cx, enum et_log_level level, et_log_fn *fn, void *
 void
 et_ctx_set_tracer(struct et_ctx *cx, struct et_tracer *t)
 {
+    if (!cx)
+        return;
     cx->tracer = t;
 }
 
@@ -275,6 +286,7 @@ take(struct et_ctx *cx, size_t bytes, struct block_header **out)
 et_status
 et_alloc(struct et_ctx *cx, size_t bytes, void **out)
 {
+    ETI_NEED(cx, cx, out);
     struct block_header *h;
     *out = NULL;
     ET_TRY(take(cx, bytes, &h));
@@ -321,6 +333,8 @@ eti_grow(struct et_ctx *cx, void *items, int64_t *room, int64_t n, size_t size)
 void
 et_free(struct et_ctx *cx, void *block)
 {
+    if (!cx)
+        return;
     if (!block)
         return;
     struct block_header *h = (struct block_header *)block - 1;
@@ -332,12 +346,16 @@ et_free(struct et_ctx *cx, void *block)
 void
 et_alloc_get_stats(const struct et_ctx *cx, struct et_alloc_stats *out)
 {
+    if (!cx || !out)
+        return;
     *out = cx->stats;
 }
 
 void
 et_alloc_fail_at(struct et_ctx *cx, uint64_t k)
 {
+    if (!cx)
+        return;
     cx->fail_in = k;
     cx->fail_for_good = false;
 }
@@ -345,6 +363,8 @@ et_alloc_fail_at(struct et_ctx *cx, uint64_t k)
 void
 et_alloc_fail_from(struct et_ctx *cx, uint64_t k)
 {
+    if (!cx)
+        return;
     cx->fail_in = k;
     cx->fail_for_good = true;
 }

@@ -56,6 +56,8 @@ eti_is_hostile(uint32_t u)
 const char *
 et_visible(char *buf, size_t size, const char *text, size_t n)
 {
+    if (!buf || (n > 0 && !text))
+        return NULL;
     if (size == 0)
         return buf;
     size_t room = size - 1 < ET_VISIBLE_MAX ? size - 1 : ET_VISIBLE_MAX;
@@ -106,6 +108,8 @@ void
 et_diagnostics_add(struct et_diagnostics *list, int code, const struct et_place *at,
                    const char *path, const char *hint, const char *fmt, ...)
 {
+    if (!list)
+        return;
     struct et_diagnostic d = {
         .code = code,
         .order = at ? at->order : 0,
@@ -137,6 +141,8 @@ et_diagnostics_add(struct et_diagnostics *list, int code, const struct et_place 
 const char *
 et_diagnostic_text(const struct et_diagnostic *d, char *buf, size_t size)
 {
+    if (!d || !buf)
+        return NULL;
     char place[224] = "";
     if (d->file[0] && d->line)
         snprintf(place, sizeof place, "%s:%d:%d: ", d->file, d->line, d->column);
@@ -169,6 +175,8 @@ json_text(char *buf, size_t size, size_t used, const char *name, const char *tex
 const char *
 et_diagnostic_json(const struct et_diagnostic *d, char *buf, size_t size)
 {
+    if (!d || !buf)
+        return NULL;
     size_t used = (size_t)snprintf(buf, size, "{\"code\":\"E%d\"", d->code);
     used = json_text(buf, size, used, "file", d->file);
     if (used < size)

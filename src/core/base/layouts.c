@@ -5,6 +5,9 @@
 #include "core/base/layouts.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#include "core/base/need.h"
 
 struct layout {
     struct et_layout own;
@@ -92,6 +95,9 @@ eti_layouts_size(const struct et_layout *layouts, size_t n, const char *name)
 et_status
 et_ctx_new_for(struct et_ctx **out, const struct et_layout *layouts, size_t n)
 {
+    ETI_NEED(NULL, out);
+    if (n > 0)
+        ETI_NEED(NULL, layouts);
     char why[128];
     *out = NULL;
     et_error_clear(NULL);

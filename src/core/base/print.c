@@ -81,6 +81,8 @@ spec_of(const struct conversion *c, char buf[64])
 void
 et_print(FILE *f, const char *format, ...)
 {
+    if (!f || !format)
+        return;
     va_list args;
     char spec[64];
     va_start(args, format);

@@ -19,6 +19,8 @@ et_rng_at(uint32_t seed, enum et_rng_stream stream, uint64_t index)
 uint32_t
 et_rng_u32(struct et_rng *r)
 {
+    if (!r)
+        return 0;
     if (r->left == 0) {
         et_philox(r->word, r->key, r->index, r->ordinal++);
         r->left = 4;
@@ -29,6 +31,8 @@ et_rng_u32(struct et_rng *r)
 uint64_t
 et_rng_u64(struct et_rng *r)
 {
+    if (!r)
+        return 0;
     uint64_t low = et_rng_u32(r);
     return low | (uint64_t)et_rng_u32(r) << 32;
 }
@@ -36,18 +40,24 @@ et_rng_u64(struct et_rng *r)
 double
 et_rng_uniform(struct et_rng *r)
 {
+    if (!r)
+        return 0;
     return (double)(et_rng_u64(r) >> 11) * 0x1p-53;
 }
 
 float
 et_rng_uniform_f32(struct et_rng *r)
 {
+    if (!r)
+        return 0;
     return (float)(et_rng_u32(r) >> 8) * 0x1p-24f;
 }
 
 double
 et_rng_normal(struct et_rng *r)
 {
+    if (!r)
+        return 0;
     /* Box-Muller; the second value is not kept, so that a draw has a fixed cost. */
     double u = 1.0 - et_rng_uniform(r); /* (0, 1] */
     double v = et_rng_uniform(r);
@@ -57,6 +67,8 @@ et_rng_normal(struct et_rng *r)
 uint64_t
 et_rng_below(struct et_rng *r, uint64_t n)
 {
+    if (!r)
+        return 0;
     /* Rejection from the top, so that every value is equally likely. */
     uint64_t limit = UINT64_MAX - UINT64_MAX % n;
     uint64_t x;
@@ -92,6 +104,8 @@ log_gamma_draw(struct et_rng *r, double shape)
 double
 et_rng_beta(struct et_rng *r, double a, double b)
 {
+    if (!r)
+        return 0;
     double x = log_gamma_draw(r, a), y = log_gamma_draw(r, b);
     return 1 / (1 + exp(y - x));
 }
@@ -99,6 +113,8 @@ et_rng_beta(struct et_rng *r, double a, double b)
 void
 et_rng_permutation(struct et_rng *r, int32_t *out, int64_t n)
 {
+    if (!r || (n > 0 && !out))
+        return;
     for (int64_t i = 0; i < n; i++) {
         int64_t j = (int64_t)et_rng_below(r, (uint64_t)i + 1);
         out[i] = out[j];

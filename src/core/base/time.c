@@ -3,6 +3,7 @@
  *
  * Source: MosaicML Composer, composer/core/time.py and optim/scheduler.py. */
 #include "etude/time.h"
+#include "core/base/need.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -45,6 +46,7 @@ unit_of(const char *text)
 et_status
 et_time_unit_find(struct et_ctx *cx, const char *text, enum et_time_unit *out)
 {
+    ETI_NEED(cx, text, out);
     *out = unit_of(text);
     for (int u = 0; *out == ET_TIME_UNIT_COUNT && u < ET_TIME_UNIT_COUNT; u++)
         if (strcasecmp(text, units[u].name) == 0)
@@ -116,6 +118,8 @@ scan_clock(const char *text, double *seconds)
 bool
 et_time_placeholder(const char *text, struct et_time *out)
 {
+    if (!text)
+        return false;
     static const struct {
         const char *name;
         enum et_time_unit unit;
@@ -142,6 +146,7 @@ et_time_placeholder(const char *text, struct et_time *out)
 et_status
 et_time_parse(struct et_ctx *cx, const char *text, struct et_time *out)
 {
+    ETI_NEED(cx, text);
     struct et_time t = {0, ET_TIME_UNIT_COUNT};
     const char *rest = scan_number(text, &t.value);
     if (rest && *rest)
@@ -171,6 +176,8 @@ et_time_parse(struct et_ctx *cx, const char *text, struct et_time *out)
 const char *
 et_time_text(struct et_time t, char *buf, size_t n)
 {
+    if (!buf)
+        return NULL;
     if (!et_time_is_set(t)) {
         snprintf(buf, n, "unset");
         return buf;
@@ -216,6 +223,7 @@ not_zero(struct et_ctx *cx, struct et_time a, double divisor)
 et_status
 et_time_add(struct et_ctx *cx, struct et_time a, struct et_time b, struct et_time *out)
 {
+    ETI_NEED(cx, out);
     ET_TRY(same_unit(cx, a, b, "added"));
     *out = (struct et_time){a.value + b.value, a.unit};
     return ET_OK;
@@ -224,6 +232,7 @@ et_time_add(struct et_ctx *cx, struct et_time a, struct et_time b, struct et_tim
 et_status
 et_time_sub(struct et_ctx *cx, struct et_time a, struct et_time b, struct et_time *out)
 {
+    ETI_NEED(cx, out);
     ET_TRY(same_unit(cx, a, b, "subtracted"));
     *out = (struct et_time){a.value - b.value, a.unit};
     return ET_OK;
@@ -269,6 +278,7 @@ et_time_scale(struct et_time a, double x)
 et_status
 et_time_over(struct et_ctx *cx, struct et_time a, double x, struct et_time *out)
 {
+    ETI_NEED(cx, out);
     ET_TRY(not_zero(cx, a, x));
     *out = (struct et_time){keep_unit(a.unit, a.value / x), a.unit};
     return ET_OK;
@@ -277,6 +287,7 @@ et_time_over(struct et_ctx *cx, struct et_time a, double x, struct et_time *out)
 et_status
 et_time_compare(struct et_ctx *cx, struct et_time a, struct et_time b, int *out)
 {
+    ETI_NEED(cx, out);
     ET_TRY(same_unit(cx, a, b, "compared"));
     *out = (a.value > b.value) - (a.value < b.value);
     return ET_OK;
@@ -288,6 +299,8 @@ void
 et_timestamp_next_batch(struct et_timestamp *ts, int64_t samples, int64_t tokens,
                         double seconds)
 {
+    if (!ts)
+        return;
     ts->batch++;
     ts->batch_in_epoch++;
     ts->sample += samples;
@@ -304,6 +317,8 @@ et_timestamp_next_batch(struct et_timestamp *ts, int64_t samples, int64_t tokens
 void
 et_timestamp_next_epoch(struct et_timestamp *ts)
 {
+    if (!ts)
+        return;
     ts->epoch++;
     ts->epoch_in_iteration++;
     ts->batch_in_epoch = 0;
@@ -316,6 +331,8 @@ et_timestamp_next_epoch(struct et_timestamp *ts)
 void
 et_timestamp_next_iteration(struct et_timestamp *ts)
 {
+    if (!ts)
+        return;
     ts->iteration++;
     ts->epoch_in_iteration = 0;
     ts->token_in_iteration = 0;
@@ -326,6 +343,7 @@ et_status
 et_timestamp_get(struct et_ctx *cx, const struct et_timestamp *ts,
                  enum et_time_unit unit, struct et_time *out)
 {
+    ETI_NEED(cx, ts, out);
     const double counters[ET_TIME_UNIT_COUNT] = {
         [ET_TIME_ITERATION] = (double)ts->iteration,
         [ET_TIME_EPOCH] = (double)ts->epoch,
@@ -345,6 +363,7 @@ et_status
 et_timestamp_compare(struct et_ctx *cx, const struct et_timestamp *ts, struct et_time t,
                      int *out)
 {
+    ETI_NEED(cx, ts, out);
     struct et_time now;
     ET_TRY(et_timestamp_get(cx, ts, t.unit, &now));
     return et_time_compare(cx, now, t, out);
@@ -354,6 +373,7 @@ et_status
 et_timestamp_elapsed(struct et_ctx *cx, const struct et_timestamp *ts,
                      struct et_time max_duration, double *out)
 {
+    ETI_NEED(cx, ts);
     struct et_time now, fraction;
     if (!et_time_is_set(max_duration))
         return ET_FAIL(cx, ET_EINVAL,
@@ -370,6 +390,7 @@ et_status
 et_time_scale_duration(struct et_ctx *cx, struct et_time max_duration, double ratio,
                        struct et_time *out)
 {
+    ETI_NEED(cx, out);
     char x[ET_TIME_TEXT_BYTES];
     *out = et_time_scale(max_duration, ratio);
     if (!(out->value > 0))
@@ -397,6 +418,7 @@ et_status
 et_time_resolve(struct et_ctx *cx, struct et_time t, const struct et_run_length *length,
                 struct et_time *out)
 {
+    ETI_NEED(cx, length, out);
     char x[ET_TIME_TEXT_BYTES];
     const struct et_time *max = &length->max_duration;
     switch (t.unit) {

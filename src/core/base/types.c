@@ -37,6 +37,8 @@ void
 et_desc_init(struct et_desc *d, enum et_dtype dtype, int ndim, const int64_t *shape,
              enum et_format format)
 {
+    if (!d || (ndim > 0 && !shape))
+        return;
     static const int row_major[] = {0, 1, 2, 3, 4, 5};
     static const int channels_last[] = {0, 2, 3, 1};
     const int *order =
@@ -56,6 +58,8 @@ et_desc_init(struct et_desc *d, enum et_dtype dtype, int ndim, const int64_t *sh
 int64_t
 et_desc_count(const struct et_desc *d)
 {
+    if (!d)
+        return 0;
     int64_t n = 1;
     for (int i = 0; i < d->ndim; i++)
         n *= d->shape[i];
@@ -65,6 +69,8 @@ et_desc_count(const struct et_desc *d)
 size_t
 et_desc_bytes(const struct et_desc *d)
 {
+    if (!d)
+        return 0;
     return (size_t)et_desc_count(d) * et_dtype_size(d->dtype);
 }
 
@@ -86,6 +92,8 @@ memory_order(const struct et_desc *d, int *order)
 bool
 et_desc_is_dense(const struct et_desc *d)
 {
+    if (!d)
+        return false;
     int order[ET_MAX_DIMS];
     memory_order(d, order);
     int64_t stride = 1;
@@ -103,6 +111,8 @@ et_desc_is_dense(const struct et_desc *d)
 bool
 et_desc_is_contiguous(const struct et_desc *d, enum et_format format)
 {
+    if (!d)
+        return false;
     struct et_desc want;
     et_desc_init(&want, d->dtype, d->ndim, d->shape, format);
     for (int i = 0; i < d->ndim; i++)
@@ -114,6 +124,8 @@ et_desc_is_contiguous(const struct et_desc *d, enum et_format format)
 bool
 et_desc_same_shape(const struct et_desc *a, const struct et_desc *b)
 {
+    if (!a || !b)
+        return false;
     if (a->ndim != b->ndim)
         return false;
     for (int i = 0; i < a->ndim; i++)
@@ -125,6 +137,8 @@ et_desc_same_shape(const struct et_desc *a, const struct et_desc *b)
 bool
 et_desc_equal(const struct et_desc *a, const struct et_desc *b)
 {
+    if (!a || !b)
+        return false;
     if (a->dtype != b->dtype || !et_desc_same_shape(a, b))
         return false;
     for (int i = 0; i < a->ndim; i++)
@@ -137,6 +151,8 @@ void
 et_desc_like(struct et_desc *d, enum et_dtype dtype, int ndim, const int64_t *shape,
              const struct et_desc *like)
 {
+    if (!d || (ndim > 0 && !shape) || !like)
+        return;
     et_desc_init(d, dtype, ndim, shape, ET_ROW_MAJOR);
     if (like->ndim != ndim)
         return;
@@ -155,6 +171,8 @@ et_desc_like(struct et_desc *d, enum et_dtype dtype, int ndim, const int64_t *sh
 const char *
 et_desc_text(const struct et_desc *d, char *buf, size_t n)
 {
+    if (!d || !buf)
+        return NULL;
     size_t at = (size_t)snprintf(buf, n, "%s[", et_dtype_name(d->dtype));
     for (int i = 0; i < d->ndim && at < n; i++)
         at += (size_t)snprintf(buf + at, n - at, "%s%lld", i ? "," : "",

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/base/sized.h"
 #include "core/callbacks/callbacks.h"
 #include "core/recipe/options.h"
@@ -19,6 +20,8 @@ const struct et_callback_class *const et_callback_classes[] = {
 const struct et_callback_class *
 et_callback_find(const char *name)
 {
+    if (!name)
+        return NULL;
     for (const struct et_callback_class *const *c = et_callback_classes; *c; c++)
         if (strcmp((*c)->info.name, name) == 0)
             return *c;
@@ -68,9 +71,11 @@ et_callback_new(struct et_ctx *cx, const struct et_callback_class *class,
                 const void *options, const char *run_directory,
                 struct et_callback **out)
 {
+    ETI_NEED(cx, out);
     void *block;
     *out = NULL;
     ET_TRY(eti_need_class(cx, "et_callback_new", class));
+    ETI_NEED(cx, cx);
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct et_callback *c = block;
     c->type = class;
@@ -86,6 +91,8 @@ et_callback_new(struct et_ctx *cx, const struct et_callback_class *class,
 void
 et_callback_free(struct et_callback **out)
 {
+    if (!out)
+        return;
     struct et_callback *c = *out;
     *out = NULL;
     if (!c)

@@ -28,6 +28,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/base/need.h"
 #include "core/base/seams.h"
 #include "core/callbacks/callbacks.h"
 #include "core/loggers/loggers.h"
@@ -265,6 +266,7 @@ et_status
 et_profiler_new(struct et_ctx *cx, const struct et_recipe_profiler *schedule,
                 const char *run_directory, struct et_callback **out)
 {
+    ETI_NEED(cx, cx, schedule, out);
     *out = NULL;
     if (!run_directory)
         return ET_FAIL(cx, ET_EINVAL, "a profile needs a run directory");

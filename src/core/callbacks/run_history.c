@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/need.h"
 #include "core/callbacks/callbacks.h"
 
 enum { MAX_MEANS = 32 }; /* the loss and what metrics a model trains with */
@@ -90,6 +91,8 @@ bool
 et_history_values(const struct et_callback *c, const char *name, const double **values,
                   int64_t *n)
 {
+    if (!values || !n)
+        return false;
     const struct history *h = history_of(c);
     const struct series *s = h ? find(h, name) : NULL;
     *values = s ? s->value : NULL;
@@ -100,6 +103,7 @@ et_history_values(const struct et_callback *c, const char *name, const double **
 et_status
 et_history_latest(const struct et_callback *c, const char *name, double *out)
 {
+    ETI_NEED(c ? c->cx : NULL, c);
     const double *values;
     int64_t n;
     if (!et_history_values(c, name, &values, &n) || n == 0)
@@ -111,6 +115,7 @@ et_history_latest(const struct et_callback *c, const char *name, double *out)
 et_status
 et_history_update(struct et_callback *c, const char *name, double value)
 {
+    ETI_NEED(c ? c->cx : NULL, c);
     struct history *h = history_of(c);
     char full[2 * ET_METRIC_NAME];
     if (!h)

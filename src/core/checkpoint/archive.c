@@ -10,12 +10,15 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/need.h"
 #include "core/graph/tensor.h"
 #include "etude/ctx.h"
 
 enum et_archive_mode
 et_archive_mode(const struct et_archive *a)
 {
+    if (!a)
+        return (enum et_archive_mode)0;
     return a->mode;
 }
 
@@ -129,6 +132,7 @@ eti_archive_find(const struct et_archive *a, const char *path)
 et_status
 et_archive_enter(struct et_archive *a, const char *name)
 {
+    ETI_NEED(a ? a->cx : NULL, a);
     size_t room = sizeof a->prefix - a->length;
     int n = snprintf(a->prefix + a->length, room, "%s/", name);
     if ((size_t)n >= room) {
@@ -143,6 +147,8 @@ et_archive_enter(struct et_archive *a, const char *name)
 void
 et_archive_leave(struct et_archive *a)
 {
+    if (!a)
+        return;
     size_t n = a->length - 1; /* the slash */
     while (n > 0 && a->prefix[n - 1] != '/')
         n--;
@@ -163,6 +169,8 @@ path_of(const struct et_archive *a, const char *name, char path[ETI_ARCHIVE_PATH
 bool
 et_archive_has(const struct et_archive *a, const char *name)
 {
+    if (!a)
+        return false;
     char path[ETI_ARCHIVE_PATH];
     if (a->mode == ET_ARCHIVE_SAVE)
         return true;
@@ -266,6 +274,7 @@ fetch(struct et_archive *a, const char *name, const struct et_desc *want,
 et_status
 et_archive_tensor(struct et_archive *a, const char *name, struct et_tensor *t)
 {
+    ETI_NEED(a ? a->cx : NULL, a, t);
     char path[ETI_ARCHIVE_PATH];
     struct eti_archive_item *item;
     if (a->counts) {
@@ -313,6 +322,9 @@ numbers(struct et_archive *a, const char *name, enum et_dtype dtype, void *v, in
 et_status
 et_archive_i64(struct et_archive *a, const char *name, int64_t *v, int64_t n)
 {
+    ETI_NEED(a ? a->cx : NULL, a);
+    if (n > 0)
+        ETI_NEED(a ? a->cx : NULL, v);
     return numbers(a, name, ET_I64, v, n);
 }
 
@@ -320,6 +332,9 @@ et_status
 et_archive_counts(struct et_archive *a, const char *name, int64_t *v, int64_t n,
                   int64_t least, int64_t most)
 {
+    ETI_NEED(a ? a->cx : NULL, a);
+    if (n > 0)
+        ETI_NEED(a ? a->cx : NULL, v);
     struct et_desc desc;
     struct eti_archive_item *item;
     et_desc_init(&desc, ET_I64, 1, &n, ET_ROW_MAJOR);
@@ -342,6 +357,9 @@ et_archive_counts(struct et_archive *a, const char *name, int64_t *v, int64_t n,
 et_status
 et_archive_f64(struct et_archive *a, const char *name, double *v, int64_t n)
 {
+    ETI_NEED(a ? a->cx : NULL, a);
+    if (n > 0)
+        ETI_NEED(a ? a->cx : NULL, v);
     return numbers(a, name, ET_F64, v, n);
 }
 
@@ -363,6 +381,7 @@ look_at(struct et_archive *a, const char *name, double *v, int64_t n)
 et_status
 et_archive_flag(struct et_archive *a, const char *name, bool *v)
 {
+    ETI_NEED(a ? a->cx : NULL, a, v);
     int64_t number = *v;
     ET_TRY(et_archive_i64(a, name, &number, 1));
     *v = number != 0;
@@ -372,6 +391,7 @@ et_archive_flag(struct et_archive *a, const char *name, bool *v)
 et_status
 et_archive_time(struct et_archive *a, const char *name, struct et_time *v)
 {
+    ETI_NEED(a ? a->cx : NULL, a, v);
     double pair[2] = {v->value, (double)v->unit};
     ET_TRY(look_at(a, name, pair, 2));
     if (!(pair[1] >= 0 && pair[1] <= ET_TIME_UNIT_COUNT))
@@ -385,6 +405,7 @@ et_archive_time(struct et_archive *a, const char *name, struct et_time *v)
 et_status
 et_archive_timestamp(struct et_archive *a, const char *name, struct et_timestamp *v)
 {
+    ETI_NEED(a ? a->cx : NULL, a, v);
     int64_t count[] = {
         v->iteration,
         v->epoch,
@@ -451,6 +472,7 @@ et_status
 et_archive_list(struct et_archive *a, const char *name, void **block, int64_t *n,
                 size_t width)
 {
+    ETI_NEED(a ? a->cx : NULL, a, name, block, n);
     struct eti_archive_item *item;
     if (a->mode == ET_ARCHIVE_SAVE)
         return numbers(a, name, ET_U8, *block, *n * (int64_t)width);
@@ -472,6 +494,7 @@ et_archive_list(struct et_archive *a, const char *name, void **block, int64_t *n
 et_status
 et_archive_text(struct et_archive *a, const char *name, char *text, size_t size)
 {
+    ETI_NEED(a ? a->cx : NULL, a);
     struct eti_archive_item *item;
     if (a->mode == ET_ARCHIVE_SAVE)
         return numbers(a, name, ET_U8, text, (int64_t)strnlen(text, size - 1));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* label.c: the name that people give a checkpoint: a template filled in. */
 #include "etude/checkpoint.h"
+#include "core/base/need.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -60,6 +61,7 @@ et_status
 et_checkpoint_label(struct et_ctx *cx, const char *pattern, const char *run_name,
                     const struct et_timestamp *ts, char *buf, size_t size)
 {
+    ETI_NEED(cx, pattern, buf);
     const struct filling f = {run_name, ts};
     size_t used = 0;
     buf[0] = '\0';

@@ -2,6 +2,7 @@
 /* datasets.c: the list of datasets, and opening one. */
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/base/sized.h"
 #include "core/data/fields.h"
 #include "core/recipe/later.h"
@@ -49,6 +50,8 @@ const char *const et_pad_names[] = {"longest", "max", NULL};
 const struct et_dataset_class *
 et_dataset_find(const char *name)
 {
+    if (!name)
+        return NULL;
     for (const struct et_dataset_class *const *c = et_dataset_classes; *c; c++)
         if (strcmp((*c)->info.name, name) == 0)
             return *c;
@@ -65,12 +68,16 @@ prepare(struct et_data_options *o, enum et_split role)
 void
 et_data_prepare_train(void *options)
 {
+    if (!options)
+        return;
     prepare(options, ET_SPLIT_TRAIN);
 }
 
 void
 et_data_prepare_eval(void *options)
 {
+    if (!options)
+        return;
     prepare(options, ET_SPLIT_TEST);
 }
 
@@ -101,9 +108,11 @@ et_status
 et_dataset_open(struct et_ctx *cx, const struct et_dataset_class *c,
                 const void *options, struct et_dataset **out)
 {
+    ETI_NEED(cx, out);
     struct et_dataset *self;
     *out = NULL;
     ET_TRY(eti_need_class(cx, "et_dataset_open", c));
+    ETI_NEED(cx, cx);
     if (c->info.options_size < sizeof *self->common)
         return ET_FAIL(cx, ET_EINVAL,
                        "the data set %s has options of %zu bytes, which cannot begin "
@@ -125,6 +134,8 @@ et_dataset_open(struct et_ctx *cx, const struct et_dataset_class *c,
 void
 et_dataset_close(struct et_dataset **data)
 {
+    if (!data)
+        return;
     struct et_dataset *self = *data;
     if (!self)
         return;

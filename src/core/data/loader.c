@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/need.h"
 #include "core/base/sized.h"
 #include "core/base/assert.h"
 #include "core/base/memory.h"
@@ -227,6 +228,7 @@ next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
 et_status
 et_loader_next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
 {
+    ETI_NEED(cx, l, out);
     et_span_begin(cx, "data", "wait", NULL);
     et_status status = next(cx, l, out);
     et_span_end(cx, "data", "wait");
@@ -236,6 +238,8 @@ et_loader_next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **o
 void
 et_loader_release(struct et_loader *l, const struct et_batch *batch)
 {
+    if (!l)
+        return;
     if (!batch)
         return;
     pthread_mutex_lock(&l->lock);
@@ -254,6 +258,7 @@ et_loader_release(struct et_loader *l, const struct et_batch *batch)
 et_status
 et_loader_seek(struct et_ctx *cx, struct et_loader *l, int64_t epoch, int64_t batch)
 {
+    ETI_NEED(cx, l);
     if (epoch < 0 || batch < 0 || batch > l->batches ||
         epoch > INT64_MAX / 2 / l->batches)
         return ET_FAIL(cx, ET_EINVAL,
@@ -270,6 +275,8 @@ et_loader_seek(struct et_ctx *cx, struct et_loader *l, int64_t epoch, int64_t ba
 void
 et_loader_get_info(const struct et_loader *l, struct et_loader_info *out)
 {
+    if (!l || !out)
+        return;
     struct et_loader *locked = (struct et_loader *)l;
     pthread_mutex_lock(&locked->lock);
     *out = (struct et_loader_info){
@@ -520,6 +527,7 @@ et_status
 et_loader_new_sized(struct et_ctx *cx, size_t size, struct et_dataset *data,
                     const struct et_loader_config *config, struct et_loader **out)
 {
+    ETI_NEED(cx, cx, data, out);
     struct et_loader *l;
     struct et_loader_config own;
     *out = NULL;
@@ -541,6 +549,8 @@ et_loader_new_sized(struct et_ctx *cx, size_t size, struct et_dataset *data,
 void
 et_loader_free(struct et_loader **loader)
 {
+    if (!loader)
+        return;
     struct et_loader *l = *loader;
     if (!l)
         return;

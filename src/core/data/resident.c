@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/data/fields.h"
 #include "core/data/file.h"
 #include "core/graph/staging.h"
@@ -236,6 +237,7 @@ eti_resident_tensor(const struct eti_resident *r)
 struct et_tensor *
 et_batch_x(struct et_graph *g, const struct et_batch *b)
 {
+    ETI_NEED_IN(g, b);
     const struct et_batch_field *x = &b->field[ET_FIELD_X];
     return b->raw ? et_image_batch(g, b->raw, b->frames, b->table, x->desc.shape[2],
                                    x->desc.shape[3])

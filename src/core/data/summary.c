@@ -2,6 +2,7 @@
 /* summary.c: what a dataset holds, for `etude data inspect`. */
 #include <math.h>
 
+#include "core/base/need.h"
 #include "core/data/fields.h"
 
 enum { TOKENS_AT_ONCE = 4096 };
@@ -107,6 +108,7 @@ et_status
 et_data_summarise(struct et_ctx *cx, const struct et_dataset *data, int64_t limit,
                   struct et_data_summary *out)
 {
+    ETI_NEED(cx, cx, data, out);
     bool is_text = data->type->tokens != NULL;
     int64_t n = is_text ? data->facts.n_tokens : data->facts.n_samples;
     if (limit > 0 && limit < n)
@@ -126,6 +128,8 @@ et_data_summarise(struct et_ctx *cx, const struct et_dataset *data, int64_t limi
 void
 et_data_summary_release(struct et_ctx *cx, struct et_data_summary *s)
 {
+    if (!s)
+        return;
     et_free(cx, s->counts);
     s->counts = NULL;
 }

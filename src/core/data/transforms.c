@@ -18,6 +18,8 @@ const struct et_transform_class *const et_transform_classes[] = {
 const struct et_transform_class *
 et_transform_find(const char *name)
 {
+    if (!name)
+        return NULL;
     for (const struct et_transform_class *const *c = et_transform_classes; *c; c++)
         if (strcmp((*c)->info.name, name) == 0)
             return *c;

@@ -26,6 +26,7 @@
 
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/graph/shadow.h"
 #include "core/ops/ops.h"
 
@@ -77,6 +78,7 @@ static const struct rule rules[ET_OP_COUNT] = {
 et_status
 et_graph_set_low_dtype(struct et_graph *g, enum et_dtype low)
 {
+    ETI_NEED(et_graph_ctx(g), g);
     if (low != ET_NONE && !eti_is_low(low))
         return ET_FAIL(g->cx, ET_EDTYPE, "mixed precision is bf16 or f16, not %s",
                        et_dtype_name(low));
@@ -87,6 +89,8 @@ et_graph_set_low_dtype(struct et_graph *g, enum et_dtype low)
 bool
 et_autocast(struct et_graph *g, bool on)
 {
+    if (!g)
+        return false;
     bool was = g->autocast;
     g->autocast = on;
     return was;
@@ -201,6 +205,7 @@ eti_autocast_commit(struct et_graph *g)
 et_status
 et_eval_keeping_casts(struct et_graph *g)
 {
+    ETI_NEED(et_graph_ctx(g), g);
     struct et_tensor **want =
         eti_graph_alloc(g, ((size_t)g->n_casts + 1) * sizeof *want);
     int n = 0;

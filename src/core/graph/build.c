@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/graph/shadow.h"
 #include "core/ops/ops.h"
 
@@ -37,6 +38,7 @@ dump_bits(const char *text)
 et_status
 et_graph_new(struct et_ctx *cx, struct et_device *dev, struct et_graph **out)
 {
+    ETI_NEED(cx, cx, dev, out);
     *out = NULL;
     void *block;
     ET_TRY(et_alloc(cx, sizeof **out, &block));
@@ -62,6 +64,8 @@ et_graph_new(struct et_ctx *cx, struct et_device *dev, struct et_graph **out)
 void
 et_graph_free(struct et_graph **out)
 {
+    if (!out)
+        return;
     struct et_graph *g = *out;
     *out = NULL;
     if (!g)
@@ -88,6 +92,8 @@ et_graph_free(struct et_graph **out)
 void
 et_graph_reset(struct et_graph *g)
 {
+    if (!g)
+        return;
     eti_eager_reset(g);
     eti_autocast_reset(g);
     eti_arena_reset(&g->arena);
@@ -102,30 +108,39 @@ et_graph_reset(struct et_graph *g)
 et_status
 et_graph_status(const struct et_graph *g)
 {
+    ETI_NEED(et_graph_ctx(g), g);
     return g->status;
 }
 
 struct et_ctx *
 et_graph_ctx(const struct et_graph *g)
 {
+    if (!g)
+        return NULL;
     return g->cx;
 }
 
 void
 et_graph_set_comm(struct et_graph *g, struct et_comm *comm)
 {
+    if (!g)
+        return;
     g->comm = comm;
 }
 
 struct et_device *
 et_graph_device(const struct et_graph *g)
 {
+    if (!g)
+        return NULL;
     return g->dev;
 }
 
 void
 et_graph_get_stats(const struct et_graph *g, struct et_graph_stats *out)
 {
+    if (!g || !out)
+        return;
     *out = g->stats;
 }
 
@@ -230,6 +245,10 @@ eti_apply_op(struct et_graph *g, const struct et_op *op, struct et_tensor *const
 {
     for (int i = 0; out && i < op->n_out; i++)
         out[i] = NULL;
+    if (!g) {
+        (void)ET_FAIL(NULL, ET_EINVAL, "et_%s: g is NULL", op->name);
+        return NULL;
+    }
     if (g->status != ET_OK)
         return NULL;
     if (n_in < op->min_in || (op->max_in >= 0 && n_in > op->max_in))
@@ -260,6 +279,7 @@ struct et_tensor *
 et_apply(struct et_graph *g, enum et_op_id id, struct et_tensor *const *in, int n_in,
          const void *attr, size_t attr_size, struct et_tensor **out)
 {
+    ETI_NEED_IN(g, g);
     return eti_apply_op(g, et_op_get(id), in, n_in, attr, attr_size, out);
 }
 
@@ -289,6 +309,8 @@ drop_assignment(struct et_graph *g, const struct et_tensor *leaf)
 void
 et_reassign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
 {
+    if (!g)
+        return;
     drop_assignment(g, leaf);
     et_assign(g, leaf, value);
 }
@@ -296,6 +318,8 @@ et_reassign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
 void
 et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
 {
+    if (!g)
+        return;
     char a[128], b[128];
     if (g->status != ET_OK)
         return;
@@ -340,6 +364,7 @@ et_assign(struct et_graph *g, struct et_tensor *leaf, struct et_tensor *value)
 struct et_tensor *
 et_pending(struct et_graph *g, struct et_tensor *leaf)
 {
+    ETI_NEED_IN(g, g);
     for (int i = 0; i < g->n_assign; i++)
         if (g->assign[i].leaf == leaf)
             return g->assign[i].value;
@@ -349,6 +374,8 @@ et_pending(struct et_graph *g, struct et_tensor *leaf)
 void
 et_graph_abandon(struct et_graph *g)
 {
+    if (!g)
+        return;
     g->n_assign = 0;
     g->status = ET_OK;
 }
@@ -356,18 +383,24 @@ et_graph_abandon(struct et_graph *g)
 void
 et_graph_set_dry(struct et_graph *g, bool dry)
 {
+    if (!g)
+        return;
     g->dry = dry;
 }
 
 void
 et_graph_last_plan(const struct et_graph *g, struct et_plan_info *info)
 {
+    if (!g || !info)
+        return;
     *info = g->last;
 }
 
 void
 et_graph_shortage(const struct et_graph *g, size_t *needed, size_t *had)
 {
+    if (!g || !needed || !had)
+        return;
     *needed = g->short_of;
     *had = g->had;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/need.h"
 #include "core/graph/driver.h"
 #include "core/graph/gpu_libs.h"
 #include "core/graph/module.h"
@@ -76,6 +77,7 @@ et_status
 et_device_open(struct et_ctx *cx, const char *name, int index, int threads,
                struct et_device **out)
 {
+    ETI_NEED(cx, cx, name, out);
     *out = NULL;
     void *block;
     ET_TRY(et_alloc(cx, sizeof **out, &block));
@@ -132,6 +134,8 @@ unlink_device(struct et_device *d)
 void
 et_device_close(struct et_device **dev)
 {
+    if (!dev)
+        return;
     struct et_device *d = *dev;
     if (!d || !may_close(d))
         return;
@@ -151,6 +155,8 @@ et_device_close(struct et_device **dev)
 void
 et_device_get_info(const struct et_device *dev, struct et_device_info *out)
 {
+    if (!dev || !out)
+        return;
     memset(out, 0, sizeof *out);
     dev->table->info(dev->handle, out);
 }
@@ -158,6 +164,7 @@ et_device_get_info(const struct et_device *dev, struct et_device_info *out)
 et_status
 et_device_set(struct et_device *dev, enum et_device_option option, int value)
 {
+    ETI_NEED(dev ? dev->cx : NULL, dev);
     const struct et_device_table *t = dev->table;
     if (t->set)
         return eti_device_check(dev, t->set(dev->handle, option, value), "an option");
@@ -170,12 +177,16 @@ et_device_set(struct et_device *dev, enum et_device_option option, int value)
 const char *
 et_device_name(const struct et_device *dev)
 {
+    if (!dev)
+        return NULL;
     return dev->table->name;
 }
 
 void
 et_device_get_memory(const struct et_device *dev, struct et_device_memory *out)
 {
+    if (!dev || !out)
+        return;
     *out = dev->memory;
     out->has_pool =
         dev->table->pool && dev->table->pool(dev->handle, &out->pool) == ET_OK;
@@ -184,6 +195,7 @@ et_device_get_memory(const struct et_device *dev, struct et_device_memory *out)
 et_status
 et_device_get_sensors(struct et_device *dev, struct et_device_sensors *out)
 {
+    ETI_NEED(dev ? dev->cx : NULL, dev);
     const struct et_device_table *t = dev->table;
     if (t->sensors)
         return eti_device_check(dev, t->sensors(dev->handle, out), "reading sensors");
@@ -193,6 +205,8 @@ et_device_get_sensors(struct et_device *dev, struct et_device_sensors *out)
 void
 et_device_set_limit(struct et_device *dev, size_t bytes)
 {
+    if (!dev)
+        return;
     dev->limit = bytes;
 }
 
@@ -272,6 +286,7 @@ et_status
 et_storage_wrap(struct et_ctx *cx, struct et_device *dev, void *data, size_t bytes,
                 void (*release)(void *owner), void *owner, struct et_storage **out)
 {
+    ETI_NEED(cx, cx, dev, out);
     struct et_device_info info;
     void *block;
     *out = NULL;
@@ -297,6 +312,7 @@ et_status
 et_storage_new(struct et_ctx *cx, struct et_device *dev, size_t bytes,
                struct et_storage **out)
 {
+    ETI_NEED(cx, cx, dev, out);
     *out = NULL;
     void *block, *data;
     ET_TRY(et_alloc(cx, sizeof(struct storage), &block));
@@ -320,6 +336,8 @@ et_storage_new(struct et_ctx *cx, struct et_device *dev, size_t bytes,
 struct et_storage *
 et_storage_ref(struct et_storage *s)
 {
+    if (!s)
+        return NULL;
     s->refs++;
     return s;
 }

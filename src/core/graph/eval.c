@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/graph/shadow.h"
 #include "etude/span.h"
 
@@ -132,6 +133,9 @@ count_allocs(const struct et_graph *g)
 et_status
 et_eval(struct et_graph *g, struct et_tensor *const *want, int n)
 {
+    ETI_NEED(et_graph_ctx(g), g);
+    if (n > 0)
+        ETI_NEED(et_graph_ctx(g), want);
     uint64_t before = count_allocs(g);
     struct eti_plan *plan;
     et_status status = prepare(g, want, n, &plan);
@@ -159,6 +163,9 @@ et_status
 et_plan(struct et_graph *g, struct et_tensor *const *want, int n,
         struct et_plan_info *info)
 {
+    ETI_NEED(et_graph_ctx(g), g, info);
+    if (n > 0)
+        ETI_NEED(et_graph_ctx(g), want);
     struct eti_plan *plan;
     ET_TRY(prepare(g, want, n, &plan));
     eti_plan_info(plan, info);
@@ -169,6 +176,7 @@ et_plan(struct et_graph *g, struct et_tensor *const *want, int n,
 et_status
 et_item(struct et_graph *g, struct et_tensor *t, double *out)
 {
+    ETI_NEED(et_graph_ctx(g), g, out);
     *out = 0;
     if (g->status != ET_OK)
         return g->status;

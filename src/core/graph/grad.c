@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+#include "core/base/need.h"
 #include "core/graph/graph_impl.h"
 
 /* The gradients known so far, by producer and by parameter. */
@@ -139,6 +140,9 @@ et_status
 et_grad_from(struct et_graph *g, struct et_tensor *output, struct et_tensor *dy,
              struct et_tensor *const *params, int n, struct et_tensor **grads)
 {
+    ETI_NEED(et_graph_ctx(g), g);
+    if (n > 0)
+        ETI_NEED(et_graph_ctx(g), params, grads);
     for (int i = 0; i < n; i++)
         grads[i] = NULL;
     ET_TRY(check_given(g, output, dy, params, n));
@@ -176,6 +180,9 @@ et_status
 et_grad(struct et_graph *g, struct et_tensor *loss, struct et_tensor *const *params,
         int n, struct et_tensor **grads)
 {
+    ETI_NEED(et_graph_ctx(g), g);
+    if (n > 0)
+        ETI_NEED(et_graph_ctx(g), grads);
     if (g->status == ET_OK && loss && et_desc_count(&loss->desc) != 1) {
         char text[128];
         g->status =

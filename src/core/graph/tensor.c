@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/assert.h"
+#include "core/base/need.h"
 #include "core/graph/shadow.h"
 #include "core/graph/staging.h"
 #include "core/graph/tensor.h"
@@ -14,6 +15,7 @@ et_status
 et_tensor_view(struct et_ctx *cx, struct et_storage *storage, int64_t offset,
                const struct et_desc *desc, const char *name, struct et_tensor **out)
 {
+    ETI_NEED(cx, cx, storage, desc, out);
     *out = NULL;
     size_t name_size = name ? strlen(name) + 1 : 0;
     void *block;
@@ -33,6 +35,9 @@ et_tensor_new(struct et_ctx *cx, struct et_device *dev, enum et_dtype dtype, int
               const int64_t *shape, enum et_format format, const char *name,
               struct et_tensor **out)
 {
+    ETI_NEED(cx, cx, dev, out);
+    if (ndim > 0)
+        ETI_NEED(cx, shape);
     *out = NULL;
     struct et_desc desc;
     et_desc_init(&desc, dtype, ndim, shape, format);
@@ -46,6 +51,8 @@ et_tensor_new(struct et_ctx *cx, struct et_device *dev, enum et_dtype dtype, int
 void
 et_tensor_free(struct et_tensor **t)
 {
+    if (!t)
+        return;
     struct et_tensor *old = *t;
     *t = NULL;
     if (!old || eti_is_freed(old))
@@ -59,6 +66,8 @@ et_tensor_free(struct et_tensor **t)
 void *
 et_tensor_data(const struct et_tensor *t)
 {
+    if (!t)
+        return NULL;
     if (t->data)
         return t->data;
     if (!t->storage)
@@ -137,6 +146,7 @@ transfer(struct et_device *dev, void *dst, const void *src, size_t bytes)
 et_status
 et_tensor_write(struct et_ctx *cx, struct et_tensor *t, const void *src, size_t bytes)
 {
+    ETI_NEED(cx, t);
     ET_TRY(check(cx, t, bytes));
     struct et_device *dev = device_of(t);
     eti_shadow_mark(t->storage);
@@ -157,6 +167,7 @@ et_tensor_write(struct et_ctx *cx, struct et_tensor *t, const void *src, size_t 
 et_status
 et_tensor_read(struct et_ctx *cx, const struct et_tensor *t, void *dst, size_t bytes)
 {
+    ETI_NEED(cx, t);
     ET_TRY(check(cx, t, bytes));
     struct et_device *dev = device_of(t);
     if (et_desc_is_contiguous(&t->desc, ET_ROW_MAJOR))

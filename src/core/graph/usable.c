@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "core/base/need.h"
 #include "core/graph/graph_impl.h"
 #include "core/ops/ops.h"
 
@@ -129,11 +130,23 @@ eti_missing(struct et_graph *g, const char *call, struct et_tensor *const *in, i
 {
     char which[32];
     int i = 0;
-    if (et_graph_status(g) != ET_OK)
+    if (!g)
+        return eti_graph_null(NULL, call, "g", 0);
+    if (g->status != ET_OK)
         return NULL;
     while (i < n && in[i])
         i++;
     ET_ASSERT(i < n);
     snprintf(which, sizeof which, "operand %d", i + 1);
     return eti_graph_fail(g, eti_unusable(g, call, which, NULL));
+}
+
+struct et_tensor *
+eti_graph_null(struct et_graph *g, const char *call, const char *names, int i)
+{
+    if (!g || g->status == ET_OK) {
+        et_status status = eti_null(g ? g->cx : NULL, call, names, i);
+        return g ? eti_graph_fail(g, status) : NULL;
+    }
+    return NULL;
 }

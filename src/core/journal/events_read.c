@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "core/base/need.h"
 #include "core/base/seams.h"
 #include "core/base/well_formed.h"
 
@@ -114,6 +115,7 @@ eti_events_open_fd(struct et_ctx *cx, int fd, const char *name, struct et_events
 et_status
 et_events_open(struct et_ctx *cx, const char *path, struct et_events **out)
 {
+    ETI_NEED(cx, cx, out);
     *out = NULL;
     int fd = eti_ctx_seams(cx)->file.open(AT_FDCWD, path,
                                           O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
@@ -132,6 +134,8 @@ et_events_open(struct et_ctx *cx, const char *path, struct et_events **out)
 void
 et_events_close(struct et_events **out)
 {
+    if (!out)
+        return;
     struct et_events *e = *out;
     *out = NULL;
     if (!e)
@@ -180,6 +184,7 @@ take_restored(struct et_events *e, struct stat *st)
 et_status
 et_events_again(struct et_events *e)
 {
+    ETI_NEED(e ? e->cx : NULL, e);
     struct stat st;
     if (fstat(e->fd, &st) != 0)
         return ET_FAIL(e->cx, ET_EIO, "cannot read the log of events: %s",
@@ -207,18 +212,24 @@ eti_events_stop_when(struct et_events *e, const atomic_bool *stop)
 int64_t
 et_events_bytes(const struct et_events *e)
 {
+    if (!e)
+        return 0;
     return e->size;
 }
 
 int64_t
 et_events_torn_bytes(const struct et_events *e)
 {
+    if (!e)
+        return 0;
     return e->size - e->cursor.at;
 }
 
 uint64_t
 et_events_bytes_read(const struct et_events *e)
 {
+    if (!e)
+        return 0;
     return e->read;
 }
 
@@ -311,6 +322,7 @@ next_range(struct et_events *e)
 et_status
 et_events_next(struct et_events *e, struct et_record *out, bool *got)
 {
+    ETI_NEED(e ? e->cx : NULL, e, out, got);
     for (*got = false; !*got;) {
         struct eti_payload p;
         bool more;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/need.h"
 #include "core/journal/events_read.h"
 #include "core/loggers/spans.h"
 
@@ -347,6 +348,7 @@ take_all(struct take *t)
 et_status
 et_events_series(struct et_events *e, const struct et_series **list, int *n)
 {
+    ETI_NEED(e ? e->cx : NULL, e, list, n);
     struct take t = {.e = e, .to = INT64_MAX};
     et_status status = ET_OK;
     if (!e->counted) {
@@ -366,6 +368,7 @@ et_status
 et_events_series_find(struct et_events *e, const char *name,
                       const struct et_series **out)
 {
+    ETI_NEED(e ? e->cx : NULL, e, name, out);
     const struct et_series *list;
     int n;
     *out = NULL;
@@ -466,6 +469,7 @@ et_status
 et_events_fetch(struct et_events *e, const char *name, int64_t from, int64_t to,
                 int most, struct et_series_point *out, int *n)
 {
+    ETI_NEED(e ? e->cx : NULL, e, n);
     const struct et_series *list, *series = NULL;
     int n_series;
     *n = 0;

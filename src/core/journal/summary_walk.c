@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/need.h"
 #include "core/journal/events_read.h"
 #include "core/loggers/spans.h"
 
@@ -130,6 +131,7 @@ add_summary(struct eti_summary_walk *w, const struct eti_summary *s)
 et_status
 et_events_only(struct et_events *e, uint64_t kinds)
 {
+    ETI_NEED(e ? e->cx : NULL, e);
     struct stretches s = {.kinds = kinds};
     struct eti_summary_walk w = {
         .e = e,

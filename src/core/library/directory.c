@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/base/need.h"
 #include "core/base/seams.h"
 #include "core/library/facts.h"
 #include "core/library/folder.h"
@@ -193,6 +194,8 @@ write_record(struct et_sink *sink, const struct et_record *record)
 void
 et_run_note(struct et_run *r, enum et_log_level level, const char *text)
 {
+    if (!r || !text)
+        return;
     const struct et_record record = {
         .kind = ET_RECORD_LOG,
         .t = eti_wall(r->cx),
@@ -286,6 +289,7 @@ fill(struct et_run *r, const struct et_run_config *config)
 et_status
 et_run_open(struct et_ctx *cx, const struct et_run_config *config, struct et_run **out)
 {
+    ETI_NEED(cx, cx, config, out);
     void *block;
     char drawn[ET_RUN_NAME];
     *out = NULL;
@@ -320,6 +324,7 @@ et_status
 et_run_join(struct et_ctx *cx, const struct et_run_place *place, struct et_sink *sink,
             struct et_run **out)
 {
+    ETI_NEED(cx, cx, place, sink, out);
     void *block;
     *out = NULL;
     ET_TRY(et_alloc(cx, sizeof **out, &block));
@@ -346,6 +351,8 @@ et_run_join(struct et_ctx *cx, const struct et_run_place *place, struct et_sink 
 void
 et_run_close(struct et_run **out)
 {
+    if (!out)
+        return;
     struct et_run *r = *out;
     *out = NULL;
     if (!r)
@@ -383,6 +390,8 @@ et_run_id(const struct et_run *r)
 int64_t
 et_run_incarnation(const struct et_run *r)
 {
+    if (!r)
+        return 0;
     return r->incarnation;
 }
 
@@ -395,6 +404,8 @@ et_run_sink(struct et_run *r)
 bool
 et_run_flush(struct et_run *r)
 {
+    if (!r)
+        return false;
     if (r->to)
         return true;
     bool waits = eti_thin_due(&r->thin, eti_wall(r->cx));
@@ -405,24 +416,31 @@ et_run_flush(struct et_run *r)
 et_status
 et_run_restore(struct et_run *r)
 {
+    ETI_NEED(r ? r->cx : NULL, r);
     return r->to ? ET_OK : eti_events_restore(&r->events, r->directory);
 }
 
 int64_t
 et_run_seq(const struct et_run *r)
 {
+    if (!r)
+        return 0;
     return r->events.seq;
 }
 
 int
 et_run_lock(const struct et_run *r)
 {
+    if (!r)
+        return 0;
     return r->dir;
 }
 
 void
 et_run_log(void *data, enum et_log_level level, const char *text)
 {
+    if (!data || !text)
+        return;
     struct et_run *r = data;
     char stamp[32];
     time_t now = (time_t)eti_wall(r->cx);
@@ -442,6 +460,7 @@ et_run_log(void *data, enum et_log_level level, const char *text)
 et_status
 et_run_set_state(struct et_run *r, const char *state)
 {
+    ETI_NEED(r ? r->cx : NULL, r);
     const struct et_record record = {
         .kind = ET_RECORD_RUN,
         .t = eti_wall(r->cx),
@@ -480,6 +499,8 @@ report_json(struct et_run *r, const char *state, int exit_code,
 void
 et_run_blame(struct et_run *r, const char *reason)
 {
+    if (!r)
+        return;
     if (!r->to)
         json_object_set_new(r->facts, "reason", json_string(reason));
 }
@@ -488,6 +509,7 @@ et_status
 et_run_finish(struct et_run *r, const char *state, int exit_code,
               const struct et_run_report *report)
 {
+    ETI_NEED(r ? r->cx : NULL, r);
     if (!r->to) {
         json_object_set_new(r->facts, "exit_code", json_integer(exit_code));
         json_object_set_new(r->facts, "ended", json_real(eti_wall(r->cx)));

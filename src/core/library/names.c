@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "etude/run.h"
+#include "core/base/need.h"
 
 static const char *const adjectives[] = {
     "agile",  "amber",  "bold",   "brave", "brisk",  "bright", "calm",   "clever",
@@ -35,6 +36,8 @@ enum {
 const char *
 et_run_name_draw(uint64_t seed, char *buf)
 {
+    if (!buf)
+        return NULL;
     uint64_t x = (seed ^ seed >> 29) * UINT64_C(0x9e3779b97f4a7c15);
     snprintf(buf, ET_RUN_NAME, "%s-%s", adjectives[(x >> 40) % N_ADJECTIVES],
              nouns[(x >> 16 & 0xffffff) % N_NOUNS]);
@@ -44,6 +47,7 @@ et_run_name_draw(uint64_t seed, char *buf)
 et_status
 et_run_name_check(struct et_ctx *cx, const char *name)
 {
+    ETI_NEED(cx, name);
     static const char letters[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     static const char all[] =

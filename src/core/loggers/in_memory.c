@@ -74,6 +74,8 @@ bool
 et_logger_series(const struct et_callback *logger, const char *name,
                  const struct et_point **points, int64_t *n)
 {
+    if (!logger || !points || !n)
+        return false;
     const struct series *s =
         logger->type == &et_logger_in_memory ? find(logger->state, name) : NULL;
     *points = s ? s->point : NULL;

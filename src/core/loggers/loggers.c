@@ -26,6 +26,8 @@ const struct et_callback_class *const et_logger_classes[] = {
 const struct et_callback_class *
 et_logger_find(const char *name)
 {
+    if (!name)
+        return NULL;
     for (const struct et_callback_class *const *c = et_logger_classes; *c; c++)
         if (strcmp((*c)->info.name, name) == 0)
             return *c;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/loggers/progress.h"
+#include "core/base/need.h"
 #include "etude/diagnostic.h"
 
 /* ---- text that the ways share ---- */
@@ -181,6 +182,8 @@ close_progress(struct et_callback *self)
 void
 et_progress_notice(struct et_callback *progress, const struct et_run_notice *notice)
 {
+    if (!progress || !notice)
+        return;
     struct eti_progress *p = progress->state;
     p->style->notice(p, notice);
     fflush(p->config.out);
@@ -189,6 +192,8 @@ et_progress_notice(struct et_callback *progress, const struct et_run_notice *not
 void
 et_progress_clear(struct et_callback *progress)
 {
+    if (!progress)
+        return;
     struct eti_progress *p = progress->state;
     if (p->style->clear)
         p->style->clear(p);
@@ -229,6 +234,7 @@ et_status
 et_progress_new(struct et_ctx *cx, const struct et_progress *config,
                 struct et_callback **out)
 {
+    ETI_NEED(cx, cx, config, out);
     static const struct eti_style *const styles[] = {
         [ET_PROGRESS_BAR] = &eti_style_bar,
         [ET_PROGRESS_PLAIN] = &eti_style_plain,

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/journal/events.h"
 #include "core/loggers/progress.h"
 
@@ -245,6 +246,7 @@ take_rest(struct et_callback *progress, struct et_relay *y, const struct et_reco
 et_status
 et_relay_new(struct et_ctx *cx, struct et_relay **out)
 {
+    ETI_NEED(cx, cx, out);
     void *block;
     *out = NULL;
     ET_TRY(et_alloc(cx, sizeof **out, &block));
@@ -268,6 +270,8 @@ et_relay_new(struct et_ctx *cx, struct et_relay **out)
 void
 et_relay_free(struct et_relay **relay)
 {
+    if (!relay)
+        return;
     struct et_relay *y = *relay;
     *relay = NULL;
     if (!y)
@@ -286,6 +290,8 @@ void
 et_relay_record(struct et_relay *y, struct et_callback *progress,
                 const struct et_record *r)
 {
+    if (!y || !r)
+        return;
     static void (*const take[ET_RECORD_COUNT])(struct et_callback *, struct et_relay *,
                                                const struct et_record *) = {
         [ET_RECORD_RUN] = take_run,       [ET_RECORD_BATCH] = take_batch,

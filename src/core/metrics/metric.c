@@ -9,6 +9,7 @@
  * SUM is exact below 2^32 and CARRY rounds at 2^-17 or at the batch's own last place,
  * so a long evaluation loses no more than a short one. Differs from Kahan's
  * compensation in that it holds also where a device computes in more than f32. */
+#include "core/base/need.h"
 #include "core/base/sized.h"
 #include "core/metrics/metric.h"
 
@@ -46,6 +47,8 @@ struct et_metric {
 const struct et_metric_class *
 et_metric_find(const char *name)
 {
+    if (!name)
+        return NULL;
     for (int i = 0; i < CLASSES; i++)
         if (strcmp(name, classes[i]->info.name) == 0)
             return classes[i];
@@ -55,6 +58,8 @@ et_metric_find(const char *name)
 const struct et_metric_class *const *
 et_metric_list(int *n)
 {
+    if (!n)
+        return NULL;
     *n = CLASSES;
     return classes;
 }
@@ -109,9 +114,11 @@ et_metric_new_sized(struct et_ctx *cx, size_t size, struct et_device *dev,
                     const struct et_metric_class *type,
                     const struct et_metric_options *options, struct et_metric **out)
 {
+    ETI_NEED(cx, out);
     struct et_metric_options own;
     *out = NULL;
     ET_TRY(eti_need_class(cx, "et_metric_new", type));
+    ETI_NEED(cx, cx, dev);
     if (options && type->info.options_size == 0) { /* else the class's own struct */
         ET_TRY(
             eti_sized(cx, "struct et_metric_options", options, size, &own, sizeof own));
@@ -134,6 +141,8 @@ et_metric_new_sized(struct et_ctx *cx, size_t size, struct et_device *dev,
 void
 et_metric_free(struct et_metric **metric)
 {
+    if (!metric)
+        return;
     struct et_metric *m = *metric;
     *metric = NULL;
     if (!m)
@@ -151,12 +160,15 @@ et_metric_free(struct et_metric **metric)
 const struct et_metric_class *
 et_metric_class(const struct et_metric *m)
 {
+    if (!m)
+        return NULL;
     return m->type;
 }
 
 et_status
 et_metric_reset(struct et_metric *m)
 {
+    ETI_NEED(m ? m->cx : NULL, m);
     size_t bytes = et_desc_bytes(&m->sum->desc);
     memset(m->host, 0, bytes);
     ET_TRY(et_tensor_write(m->cx, m->sum, m->host, bytes));
@@ -188,6 +200,8 @@ void
 et_metric_update(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
                  const struct et_samples *samples)
 {
+    if (!g || !m)
+        return;
     add_up(g, m, outputs, samples, false);
 }
 
@@ -195,6 +209,8 @@ void
 et_metric_begin(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
                 const struct et_samples *samples)
 {
+    if (!g || !m)
+        return;
     add_up(g, m, outputs, samples, true);
 }
 
@@ -202,6 +218,8 @@ void
 et_metric_totals(struct et_graph *g, const struct et_metric *m, struct et_tensor **sum,
                  struct et_tensor **carry)
 {
+    if (!g || !m || !sum || !carry)
+        return;
     *sum = et_pending(g, m->sum);
     *carry = et_pending(g, m->carry);
 }
@@ -209,6 +227,8 @@ et_metric_totals(struct et_graph *g, const struct et_metric *m, struct et_tensor
 double
 et_metric_value_of(const struct et_metric *m, const float *sum, const float *carry)
 {
+    if (!m || !sum || !carry)
+        return 0;
     for (int i = 0; i < m->n_sums; i++)
         m->sums[i] = (double)sum[i] + (double)carry[i];
     return m->type->compute(m->sums, m->n_sums);
@@ -217,12 +237,15 @@ et_metric_value_of(const struct et_metric *m, const float *sum, const float *car
 int
 et_metric_n_sums(const struct et_metric *m)
 {
+    if (!m)
+        return 0;
     return m->n_sums;
 }
 
 et_status
 et_metric_read(const struct et_metric *m, double *sums)
 {
+    ETI_NEED(m ? m->cx : NULL, m, sums);
     size_t bytes = et_desc_bytes(&m->sum->desc);
     ET_TRY(et_tensor_read(m->cx, m->sum, m->host, bytes));
     for (int i = 0; i < m->n_sums; i++)
@@ -236,6 +259,7 @@ et_metric_read(const struct et_metric *m, double *sums)
 et_status
 et_metric_value(const struct et_metric *m, double *out)
 {
+    ETI_NEED(m ? m->cx : NULL, m, out);
     ET_TRY(et_metric_read(m, m->sums));
     *out = m->type->compute(m->sums, m->n_sums);
     return ET_OK;

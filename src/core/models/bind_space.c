@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "core/base/memory.h"
+#include "core/base/need.h"
 #include "etude/model.h"
 
 static et_status
@@ -51,6 +52,7 @@ et_status
 et_model_bind_space(struct et_model *m, struct et_device *dev, uint32_t seed,
                     struct et_param_space **out)
 {
+    ETI_NEED(m ? m->cx : NULL, m, dev, out);
     struct et_leaves leaves;
     struct et_param_space *space = NULL;
     *out = NULL;
@@ -71,6 +73,7 @@ et_status
 et_module_bind_space(struct et_ctx *cx, struct et_module *root, struct et_device *dev,
                      uint32_t seed, struct et_param_space **out)
 {
+    ETI_NEED(cx, cx, root, dev, out);
     struct et_model alone = {.cx = cx, .root = root};
     return et_model_bind_space(&alone, dev, seed, out);
 }

@@ -6,6 +6,7 @@
  * probabilities p: 1 - (2 sum p t + s) / (sum p + sum t + s), s = 1 (Milletari et al.
  * 2016, 1606.04797, without squares). Index targets become one-hot where a formula
  * needs them. */
+#include "core/base/need.h"
 #include "core/graph/graph_impl.h"
 #include "etude/model.h"
 
@@ -44,6 +45,8 @@ void
 et_model_set_loss(struct et_model *m, const struct et_loss_class *loss,
                   const void *options)
 {
+    if (!m)
+        return;
     m->own_loss = NULL;
     for (int i = 0; loss && et_loss_classes[i]; i++)
         if (et_loss_classes[i] == loss) {
@@ -187,6 +190,7 @@ struct et_tensor *
 et_model_loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
               const struct et_samples *samples, enum et_reduction reduction)
 {
+    ETI_NEED_IN(g, m, g, samples);
     struct et_tensor *target = samples->target;
     if (!outputs || !target)
         return ETI_MISSING(g, outputs, target);

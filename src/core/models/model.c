@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/base/sized.h"
 #include "core/recipe/options.h"
 #include "etude/nn.h"
@@ -22,6 +23,8 @@ const struct et_model_class *const et_model_classes[] = {
 const struct et_model_class *
 et_model_class_find(const char *name)
 {
+    if (!name)
+        return NULL;
     for (const struct et_model_class *const *c = et_model_classes; *c; c++)
         if (strcmp((*c)->info.name, name) == 0)
             return *c;
@@ -31,6 +34,8 @@ et_model_class_find(const char *name)
 const char *
 et_model_beginning(const struct et_model_class *type)
 {
+    if (!type)
+        return NULL;
     return type->beginning ? type->beginning
                            : "linear and convolution layers U(+-1/sqrt(fan_in)), norms "
                              "1 and 0, as PyTorch's layers";
@@ -134,14 +139,18 @@ et_status
 et_model_new(struct et_ctx *cx, const struct et_model_class *type, const void *options,
              const struct et_model_facts *facts, struct et_model **out)
 {
+    ETI_NEED(cx, out);
     *out = NULL;
     ET_TRY(eti_need_class(cx, "et_model_new", type));
+    ETI_NEED(cx, cx);
     return make_model(cx, type, options, facts, out);
 }
 
 void
 et_model_free(struct et_model **mp)
 {
+    if (!mp)
+        return;
     struct et_model *m = *mp;
     *mp = NULL;
     if (!m)
@@ -154,6 +163,8 @@ et_model_free(struct et_model **mp)
 struct et_tensor *
 et_model_forward(struct et_model *m, struct et_forward *f, struct et_tensor *x)
 {
+    if (!m || !f)
+        return NULL;
     bool was = et_autocast(f->g, true);
     struct et_tensor *y = et_forward(f, m->root, x);
     et_autocast(f->g, was);
@@ -180,6 +191,7 @@ et_status
 et_model_get_param(struct et_model *m, const char *name, uint32_t seed, float *out,
                    int64_t count)
 {
+    ETI_NEED(m ? m->cx : NULL, m, name);
     struct et_param *p;
     ET_TRY(find_leaf(m, name, &p));
     return et_param_read(m->cx, p, name, seed, out, count);
@@ -189,6 +201,7 @@ et_status
 et_model_set_param(struct et_model *m, const char *name, const float *values,
                    int64_t count)
 {
+    ETI_NEED(m ? m->cx : NULL, m, name);
     struct et_param *p;
     ET_TRY(find_leaf(m, name, &p));
     return et_param_write(m->cx, p, values, count);
@@ -198,6 +211,7 @@ et_status
 et_model_flops(struct et_model *m, struct et_graph *g, struct et_tensor *x,
                int64_t *out)
 {
+    ETI_NEED(m ? m->cx : NULL, m, g, x, out);
     struct et_forward f = {.g = g};
     struct et_plan_info info;
     et_graph_reset(g);
@@ -229,6 +243,8 @@ layer_role(const struct et_leaf *leaf)
 enum et_param_role
 et_model_param_role(const struct et_model *m, const struct et_leaves *leaves, int i)
 {
+    if (!m || !leaves)
+        return ET_ROLE_OTHER;
     const struct et_leaf *leaf = &leaves->v[i];
     enum et_param_role role = layer_role(leaf);
     int64_t outputs = leaf->param->desc.shape[role == ET_ROLE_MATRIX_IN_OUT];

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/models/weight_file.h"
 #include "core/models/weight_maps.h"
 #include "core/models/weight_names.h"
@@ -377,6 +378,7 @@ et_status
 et_model_load_some_weights(struct et_ctx *cx, struct et_model *model,
                            const struct et_model_weights *weights)
 {
+    ETI_NEED(cx, cx, weights);
     struct eti_weight_file f;
     ET_TRY(eti_weight_file_open(cx, weights->path, &f));
     et_status status = load_file(cx, model, &f, weights);
@@ -387,6 +389,7 @@ et_model_load_some_weights(struct et_ctx *cx, struct et_model *model,
 et_status
 et_model_load_weights(struct et_ctx *cx, struct et_model *model, const char *path)
 {
+    ETI_NEED(cx, cx);
     struct eti_weight_file f;
     const struct et_model_weights all = {.strict = true};
     ET_TRY(eti_weight_file_open(cx, path, &f));

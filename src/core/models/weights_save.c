@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/base/arena.h"
 #include "core/base/seams.h"
 #include "core/models/weight_file.h"
@@ -183,5 +184,6 @@ et_status
 et_model_save_weights(struct et_ctx *cx, const struct et_model *model, uint32_t seed,
                       const char *path)
 {
+    ETI_NEED(cx, cx, model);
     return eti_model_save(cx, model, seed, NULL, 0, path);
 }

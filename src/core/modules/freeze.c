@@ -2,6 +2,7 @@
 /* freeze.c: which parts of a model are trained. See module.h. */
 #include "etude/module.h"
 #include "etude/nn.h"
+#include "core/base/need.h"
 
 static int
 count_children(struct et_module *m)
@@ -63,6 +64,7 @@ et_status
 et_module_freeze(struct et_ctx *cx, struct et_module *m,
                  const struct et_module_range *range, int *n)
 {
+    ETI_NEED(cx, m, range);
     return set(cx, m, range, false, n);
 }
 
@@ -70,5 +72,6 @@ et_status
 et_module_unfreeze(struct et_ctx *cx, struct et_module *m,
                    const struct et_module_range *range, int *n)
 {
+    ETI_NEED(cx, m, range);
     return set(cx, m, range, true, n);
 }

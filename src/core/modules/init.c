@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "etude/nn.h"
+#include "core/base/need.h"
 
 #define TRANSFORMER_STD 0.02
 
@@ -155,6 +156,7 @@ unknown(struct et_ctx *cx, const char *name)
 et_status
 et_module_initializer(struct et_ctx *cx, struct et_module *root, const char *name)
 {
+    ETI_NEED(cx, name);
     int rule = 0;
     while (et_initializer_names[rule] && strcmp(et_initializer_names[rule], name) != 0)
         rule++;

@@ -22,25 +22,41 @@ const struct et_module_class *const et_module_classes[] = {
 const struct et_module_class *
 et_module_class_find(const char *name)
 {
+    if (!name)
+        return NULL;
     for (const struct et_module_class *const *c = et_module_classes; *c; c++)
         if (strcmp((*c)->info.name, name) == 0)
             return *c;
     return NULL;
 }
 
+/* Without OPTIONS all of them are 0. */
+static et_status
+init(struct et_ctx *cx, struct et_module *m, const void *options)
+{
+    void *zeros = NULL;
+    if (!options && m->type->info.options_size > 0)
+        ET_TRY(et_alloc(cx, m->type->info.options_size, &zeros));
+    et_status status = m->type->init(cx, m, options ? options : zeros);
+    et_free(cx, zeros);
+    return status;
+}
+
 et_status
 et_module_new(struct et_ctx *cx, const struct et_module_class *type,
               const void *options, struct et_module **out)
 {
+    ETI_NEED(cx, out);
     void *block;
     *out = NULL;
     ET_TRY(eti_need_class(cx, "et_module_new", type));
+    ETI_NEED(cx, cx);
     ET_TRY(et_alloc(cx, type->size, &block));
     struct et_module *m = block;
     m->type = type;
     m->cx = cx;
     m->refs = 1;
-    et_status status = type->init ? type->init(cx, m, options) : ET_OK;
+    et_status status = type->init ? init(cx, m, options) : ET_OK;
     if (status != ET_OK)
         et_module_free(&m);
     *out = m;
@@ -51,6 +67,7 @@ et_status
 et_module_new_sized(struct et_ctx *cx, const struct et_module_class *type,
                     const void *options, size_t size, struct et_module **out)
 {
+    ETI_NEED(cx, cx, out);
     size_t here = type ? type->info.options_size : 0;
     void *own;
     *out = NULL;
@@ -68,8 +85,9 @@ et_status
 et_module_add(struct et_ctx *cx, struct et_module *parent, const char *name,
               const struct et_module_class *type, const void *options)
 {
+    ETI_NEED(cx, cx, parent, type);
     return et_module_add_sized(cx, parent, name, type, options,
-                               type ? type->info.options_size : 0);
+                               type->info.options_size);
 }
 
 et_status
@@ -77,6 +95,7 @@ et_module_add_sized(struct et_ctx *cx, struct et_module *parent, const char *nam
                     const struct et_module_class *type, const void *options,
                     size_t size)
 {
+    ETI_NEED(cx, cx, parent, type);
     void *block;
     ET_TRY(
         et_alloc(cx, (size_t)(parent->n_items + 1) * sizeof(struct et_child), &block));
@@ -97,6 +116,8 @@ et_module_add_sized(struct et_ctx *cx, struct et_module *parent, const char *nam
 struct et_module *
 et_module_ref(struct et_module *m)
 {
+    if (!m)
+        return NULL;
     m->refs++;
     return m;
 }
@@ -104,6 +125,8 @@ et_module_ref(struct et_module *m)
 void
 et_module_free(struct et_module **mp)
 {
+    if (!mp)
+        return;
     struct et_module *m = *mp, **child;
     struct et_param *p;
     *mp = NULL;
@@ -122,6 +145,8 @@ et_module_free(struct et_module **mp)
 bool
 et_module_is(const struct et_module *m, const struct et_module_class *type)
 {
+    if (!m)
+        return false;
     for (const struct et_module_class *c = m->type; c; c = c->base)
         if (c == type)
             return true;
@@ -137,6 +162,8 @@ et_forward_input(const struct et_forward *f, const char *name)
 struct et_tensor *
 et_forward(struct et_forward *f, struct et_module *m, struct et_tensor *x)
 {
+    if (!f)
+        return NULL;
     if (!x)
         return ETI_MISSING(f->g, x);
     if (!m)
@@ -164,6 +191,8 @@ slot_at(const struct et_slot *table, int i, int *n)
 struct et_module **
 et_module_child(struct et_module *m, int i, const char **name)
 {
+    if (!m)
+        return NULL;
     int fixed;
     const struct et_slot *s = slot_at(m->type->children, i, &fixed);
     if (!s && i - fixed >= m->n_items)
@@ -177,6 +206,8 @@ et_module_child(struct et_module *m, int i, const char **name)
 struct et_param *
 et_module_param(struct et_module *m, int i, const char **name)
 {
+    if (!m)
+        return NULL;
     int n;
     const struct et_slot *s = slot_at(m->type->params, i, &n);
     if (s && name)
@@ -187,6 +218,8 @@ et_module_param(struct et_module *m, int i, const char **name)
 struct et_module *
 et_module_find(struct et_module *root, const char *path)
 {
+    if (!path)
+        return NULL;
     struct et_module *m = root, **child;
     while (m && *path) {
         size_t length = strcspn(path, ".");
@@ -242,6 +275,7 @@ et_status
 et_module_leaves(struct et_ctx *cx, struct et_module *root, unsigned kinds,
                  struct et_leaves *out)
 {
+    ETI_NEED(cx, cx, root, out);
     char name[sizeof out->v->name] = "";
     void *block;
     *out = (struct et_leaves){.cx = cx};
@@ -258,6 +292,8 @@ et_module_leaves(struct et_ctx *cx, struct et_module *root, unsigned kinds,
 void
 et_leaves_release(struct et_leaves *l)
 {
+    if (!l)
+        return;
     if (l->v)
         et_free(l->cx, l->v);
     *l = (struct et_leaves){0};
@@ -266,6 +302,8 @@ et_leaves_release(struct et_leaves *l)
 struct et_leaf *
 et_leaves_find(const struct et_leaves *l, const char *name)
 {
+    if (!l || !name)
+        return NULL;
     for (int i = 0; i < l->n; i++)
         if (strcmp(l->v[i].name, name) == 0)
             return &l->v[i];
@@ -275,6 +313,7 @@ et_leaves_find(const struct et_leaves *l, const char *name)
 et_status
 et_module_count(struct et_ctx *cx, struct et_module *root, int64_t *out)
 {
+    ETI_NEED(cx, cx, root, out);
     struct et_leaves l;
     *out = 0;
     ET_TRY(et_module_leaves(cx, root, ET_PARAM, &l));
@@ -287,6 +326,7 @@ et_module_count(struct et_ctx *cx, struct et_module *root, int64_t *out)
 et_status
 et_module_freeze_stats(struct et_ctx *cx, struct et_module *root, bool frozen)
 {
+    ETI_NEED(cx, cx, root);
     struct et_leaves l;
     ET_TRY(et_module_leaves(cx, root, ET_BUFFER, &l));
     for (int i = 0; i < l.n; i++)
@@ -316,6 +356,7 @@ et_status
 et_module_bind(struct et_ctx *cx, struct et_module *root, struct et_device *dev,
                unsigned kinds, uint32_t seed)
 {
+    ETI_NEED(cx, cx, root, dev);
     struct et_leaves l;
     void *block;
     ET_TRY(et_module_leaves(cx, root, kinds, &l));

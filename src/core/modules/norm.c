@@ -38,6 +38,8 @@ et_batch_norm_update(struct et_batch_norm_module *m, struct et_forward *f,
                      struct et_tensor *mean, struct et_tensor *var, int64_t count,
                      double momentum)
 {
+    if (!m || !f)
+        return;
     double unbiased = count > 1 ? (double)count / (double)(count - 1) : 1;
     if (f->keep_stats)
         return;

@@ -9,6 +9,7 @@
 #include <xxhash.h>
 
 #include "core/base/draws.h"
+#include "core/base/need.h"
 #include "core/base/thread.h"
 #include "core/graph/shadow.h"
 #include "etude/rng.h"
@@ -28,6 +29,8 @@ void
 et_param_declare(struct et_param *p, struct et_init init, int ndim,
                  const int64_t *shape)
 {
+    if (!p || (ndim > 0 && !shape))
+        return;
     declare(p, ET_PARAM, init, ndim, shape);
 }
 
@@ -35,6 +38,8 @@ void
 et_buffer_declare(struct et_param *p, struct et_init init, int ndim,
                   const int64_t *shape)
 {
+    if (!p || (ndim > 0 && !shape))
+        return;
     declare(p, ET_BUFFER, init, ndim, shape);
 }
 
@@ -87,6 +92,7 @@ et_status
 et_param_read(struct et_ctx *cx, const struct et_param *p, const char *name,
               uint32_t seed, float *out, int64_t count)
 {
+    ETI_NEED(cx, p);
     if (count != et_desc_count(&p->desc))
         return ET_FAIL(cx, ET_ESHAPE, "%s has %lld elements, not %lld", name,
                        (long long)et_desc_count(&p->desc), (long long)count);
@@ -103,6 +109,7 @@ et_status
 et_param_write(struct et_ctx *cx, struct et_param *p, const float *values,
                int64_t count)
 {
+    ETI_NEED(cx, p);
     if (count != et_desc_count(&p->desc))
         return ET_FAIL(cx, ET_ESHAPE, "%lld values for a parameter of %lld elements",
                        (long long)count, (long long)et_desc_count(&p->desc));
@@ -158,6 +165,7 @@ et_status
 et_param_bind(struct et_ctx *cx, struct et_param *p, const char *name, uint32_t seed,
               struct et_tensor **tensor)
 {
+    ETI_NEED(cx, cx, p, name, tensor);
     const struct et_desc *got = &(*tensor)->desc;
     char have[128], want[128];
     if (got->dtype != ET_F32 || !et_desc_same_shape(got, &p->desc))
@@ -177,6 +185,7 @@ et_param_bind(struct et_ctx *cx, struct et_param *p, const char *name, uint32_t 
 et_status
 et_param_move(struct et_ctx *cx, struct et_param *to, struct et_param *from)
 {
+    ETI_NEED(cx, to, from);
     if (from->desc.dtype == ET_NONE && to->desc.dtype == ET_NONE)
         return ET_OK;
     char a[128], b[128];

@@ -4,6 +4,7 @@
  * The edges of the tree are listed before anything changes, so replacements are never
  * walked and every parent of a shared module is found. */
 #include "etude/module.h"
+#include "core/base/need.h"
 
 #include <string.h>
 
@@ -94,6 +95,7 @@ et_module_replace(struct et_ctx *cx, struct et_module *root,
                   const struct et_surgery_policy *policies, int n, void *data,
                   struct et_surgery *out)
 {
+    ETI_NEED(cx, cx, root, out);
     struct edges e;
     void *pairs = NULL, *met = NULL;
     *out = (struct et_surgery){.cx = cx};
@@ -113,6 +115,8 @@ et_module_replace(struct et_ctx *cx, struct et_module *root,
 void
 et_surgery_release(struct et_surgery *s)
 {
+    if (!s)
+        return;
     for (int i = 0; i < s->n; i++) {
         et_module_free(&s->pair[i].before);
         et_module_free(&s->pair[i].after);
@@ -126,6 +130,7 @@ et_status
 et_module_count_class(struct et_ctx *cx, struct et_module *root,
                       const struct et_module_class *type, int *out)
 {
+    ETI_NEED(cx, cx, root, out);
     struct edges e;
     *out = 0;
     ET_TRY(edges_new(cx, root, &e));

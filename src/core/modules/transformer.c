@@ -5,6 +5,7 @@
  * Sources: Vaswani et al. 2017 (arXiv 1706.03762); Radford et al. 2019 (GPT-2), whose
  * weight names these are; Press et al. 2022 (2108.12409) for ALiBi.
  */
+#include "core/base/need.h"
 #include "core/modules/common.h"
 
 static et_status
@@ -60,6 +61,8 @@ attention_forward(struct et_module *base, struct et_forward *f, struct et_tensor
 void
 et_alibi_slopes(int64_t n_heads, double *slopes)
 {
+    if (!slopes)
+        return;
     int64_t p = 1;
     while (2 * p <= n_heads)
         p *= 2;
@@ -73,6 +76,10 @@ et_status
 et_attention_set_alibi(struct et_ctx *cx, struct et_module *attention,
                        int64_t max_seq_len)
 {
+    ETI_NEED(cx, cx, attention);
+    if (!et_module_is(attention, &et_attention_class))
+        return ET_FAIL(cx, ET_EINVAL, "a module of class %s is no attention",
+                       attention->type->info.name);
     struct et_attention_module *m = (struct et_attention_module *)attention;
     int64_t h = m->o.n_heads, n = h * max_seq_len;
     void *slopes, *bias = NULL;

@@ -7,6 +7,7 @@
  *
  * A transposed convolution is the gradient of x, run forward. All 4-d arrays are
  * channels-last; builders copy an operand that is not. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 /* Checks the attribute and the filter against images of C channels (grouped). */
@@ -262,6 +263,7 @@ struct et_tensor *
 et_conv2d(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,
           struct et_tensor *bias, const struct et_conv2d_attr *o)
 {
+    ETI_NEED_IN(g, g);
     struct et_conv2d_attr attr = attr_with(o, NULL);
     x = eti_image(g, x);
     w = eti_image(g, w);
@@ -292,6 +294,7 @@ struct et_tensor *
 et_conv_transpose2d(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,
                     struct et_tensor *bias, const struct et_conv2d_attr *o)
 {
+    ETI_NEED_IN(g, g);
     struct et_conv2d_attr attr = attr_with(o, NULL);
     int64_t shape[4] = {0};
 

@@ -7,6 +7,7 @@
  * signatures tell classes apart, and device modules find the functions. */
 #include "etude/custom.h"
 
+#include "core/base/need.h"
 #include "core/graph/graph_impl.h"
 #include "core/ops/ops.h"
 
@@ -249,6 +250,7 @@ struct et_tensor *
 et_custom(struct et_graph *g, const struct et_custom_class *type,
           struct et_tensor *const *in, int n, const void *attr, struct et_tensor **out)
 {
+    ETI_NEED_IN(g, g);
     const char *lack = lack_of(type);
     for (int i = 0; out && !lack && i < type->n_out; i++)
         out[i] = NULL;

@@ -4,6 +4,7 @@
  * The mask is a function of (key, sample, ordinal) and of the element's place in its
  * sample in row-major order of the axes, never of layout, rank or microbatch. So the
  * gradient is the same operation on dy. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 ETI_INFER(dropout_infer)
@@ -43,6 +44,7 @@ struct et_tensor *
 et_dropout(struct et_graph *g, struct et_tensor *x, struct et_tensor *rng, double p,
            uint64_t ordinal)
 {
+    ETI_NEED_IN(g, g);
     struct et_dropout_attr attr = {.p = p, .ordinal = ordinal};
     if (p == 0)
         return x;

@@ -9,6 +9,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 enum { MOST = 16, LETTERS = 128 };
@@ -399,6 +400,9 @@ contract(struct einsum *e, struct et_tensor *const *x, struct et_tensor **out)
 struct et_tensor *
 et_einsum(struct et_graph *g, const char *equation, struct et_tensor *const *x, int n)
 {
+    ETI_NEED_IN(g, g, equation);
+    if (n > 0)
+        ETI_NEED_IN(g, x);
     struct einsum e = {.g = g, .text = equation, .n = n};
     struct et_tensor *y = NULL;
     et_status status = ET_OK;

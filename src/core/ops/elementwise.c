@@ -6,6 +6,7 @@
  *
  * Differs: the gradient of maximum and minimum gives each of two equals a half; that of
  * clamp counts both bounds as inside; abs has slope 0 at 0. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 /* ---- infer ---- */
@@ -229,24 +230,28 @@ share(struct et_graph *g, struct et_tensor *d, struct et_tensor *wins,
 struct et_tensor *
 et_add_scalar(struct et_graph *g, struct et_tensor *x, double a)
 {
+    ETI_NEED_IN(g, g);
     return apply_scalar(g, ET_OP_add_scalar, x, a, 0);
 }
 
 struct et_tensor *
 et_mul_scalar(struct et_graph *g, struct et_tensor *x, double a)
 {
+    ETI_NEED_IN(g, g);
     return apply_scalar(g, ET_OP_mul_scalar, x, a, 0);
 }
 
 struct et_tensor *
 et_pow_scalar(struct et_graph *g, struct et_tensor *x, double a)
 {
+    ETI_NEED_IN(g, g);
     return apply_scalar(g, ET_OP_pow_scalar, x, a, 0);
 }
 
 struct et_tensor *
 et_clamp(struct et_graph *g, struct et_tensor *x, double lo, double hi)
 {
+    ETI_NEED_IN(g, g);
     return apply_scalar(g, ET_OP_clamp, x, lo, hi);
 }
 
@@ -308,6 +313,7 @@ struct et_tensor *
 et_where(struct et_graph *g, struct et_tensor *cond, struct et_tensor *a,
          struct et_tensor *b)
 {
+    ETI_NEED_IN(g, g);
     return ETI_APPLY(g, where, NULL, cond, a, b);
 }
 

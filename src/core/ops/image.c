@@ -4,6 +4,7 @@
  * A data set that fits is kept on the device as bytes, and a batch is sent as its
  * frames alone: which image, which part of it, turned or not. What core/data/pipeline.c
  * does on the host is then a kernel of the step. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 ETI_INFER(image_batch_infer)
@@ -59,6 +60,7 @@ struct et_tensor *
 et_image_batch(struct et_graph *g, struct et_tensor *raw, struct et_tensor *frames,
                struct et_tensor *table, int64_t height, int64_t width)
 {
+    ETI_NEED_IN(g, g);
     struct et_image_batch_attr attr = {.shape = {height, width}};
     return ETI_APPLY_ATTR(g, image_batch, &attr, NULL, raw, frames, table);
 }

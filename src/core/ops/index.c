@@ -6,6 +6,7 @@
  *
  * Their gradients add up what was taken more than once. An index outside the axis is
  * the kernel's to refuse or to count as nothing; no shape tells. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 /* ---- take ---- */
@@ -169,6 +170,7 @@ INDEX_OP(scatter_add, "elements added to chosen places along an axis",
 struct et_tensor *
 et_take(struct et_graph *g, struct et_tensor *x, struct et_tensor *index, int axis)
 {
+    ETI_NEED_IN(g, g);
     struct et_axis_attr attr = {.axis = x ? eti_axis(x, axis) : 0};
     return ETI_APPLY_ATTR(g, take, &attr, NULL, x, index);
 }
@@ -176,6 +178,7 @@ et_take(struct et_graph *g, struct et_tensor *x, struct et_tensor *index, int ax
 struct et_tensor *
 et_embedding(struct et_graph *g, struct et_tensor *weight, struct et_tensor *index)
 {
+    ETI_NEED_IN(g, g);
     if (!weight || !index)
         return ETI_MISSING(g, weight, index);
     return et_take(g, weight, index, 0);
@@ -184,6 +187,7 @@ et_embedding(struct et_graph *g, struct et_tensor *weight, struct et_tensor *ind
 struct et_tensor *
 et_gather(struct et_graph *g, struct et_tensor *x, struct et_tensor *index, int axis)
 {
+    ETI_NEED_IN(g, g);
     struct et_axis_attr attr = {.axis = x ? eti_axis(x, axis) : 0};
     return ETI_APPLY_ATTR(g, gather, &attr, NULL, x, index);
 }
@@ -192,6 +196,7 @@ struct et_tensor *
 et_scatter_add(struct et_graph *g, struct et_tensor *src, struct et_tensor *index,
                int axis, int64_t n)
 {
+    ETI_NEED_IN(g, g);
     struct et_axis_attr attr = {.axis = src ? eti_axis(src, axis) : 0, .n = n};
     return ETI_APPLY_ATTR(g, scatter_add, &attr, NULL, src, index);
 }

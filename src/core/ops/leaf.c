@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leaf.c: nodes without operands, and the node that writes a leaf. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 ETI_INFER(assign_infer)
@@ -58,6 +59,9 @@ struct et_tensor *
 et_fill(struct et_graph *g, enum et_dtype dtype, int ndim, const int64_t *shape,
         double value)
 {
+    ETI_NEED_IN(g, g);
+    if (ndim > 0)
+        ETI_NEED_IN(g, shape);
     struct et_shape_attr attr = {.dtype = (int32_t)dtype, .ndim = ndim, .value = value};
     for (int i = 0; i < ndim && i < ET_MAX_DIMS; i++)
         attr.shape[i] = shape[i];
@@ -67,6 +71,7 @@ et_fill(struct et_graph *g, enum et_dtype dtype, int ndim, const int64_t *shape,
 struct et_tensor *
 et_iota(struct et_graph *g, enum et_dtype dtype, int64_t n)
 {
+    ETI_NEED_IN(g, g);
     struct et_shape_attr attr = {.dtype = (int32_t)dtype, .ndim = 1, .shape = {n}};
     return et_apply(g, ET_OP_iota, NULL, 0, &attr, sizeof attr, NULL);
 }

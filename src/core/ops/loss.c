@@ -6,6 +6,7 @@
  *
  * (spec/algorithms.md 1.8.) The op gives l for each position and the log of the sum of
  * exponentials; reductions are sums and quotients of such arrays. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 static bool
@@ -147,6 +148,7 @@ et_cross_entropy(struct et_graph *g, struct et_tensor *logits, struct et_tensor 
                  struct et_tensor *weight, int64_t ignore_index,
                  enum et_reduction reduction)
 {
+    ETI_NEED_IN(g, g);
     struct et_cross_entropy_attr attr = {.ignore_index = ignore_index};
     struct et_tensor *loss;
 
@@ -170,6 +172,7 @@ struct et_tensor *
 et_bce_with_logits(struct et_graph *g, struct et_tensor *logits,
                    struct et_tensor *target, enum et_reduction reduction)
 {
+    ETI_NEED_IN(g, g);
     if (!logits || !target)
         return ETI_MISSING(g, logits, target);
     struct et_tensor *loss =
@@ -183,6 +186,7 @@ et_bce_with_logits(struct et_graph *g, struct et_tensor *logits,
 struct et_tensor *
 et_one_hot(struct et_graph *g, struct et_tensor *target, int64_t classes)
 {
+    ETI_NEED_IN(g, g);
     int64_t shape[ET_MAX_DIMS + 1] = {0};
     if (!target)
         return ETI_MISSING(g, target);

@@ -3,6 +3,7 @@
  *
  *   a [..., M, K], b [..., K, N] or [K, N], bias [N]? -> y [..., M, N]
  *   da = dy op(b)^T, db = op(a)^T dy, dbias = dy summed over all but the last axis */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 #include <stddef.h>
@@ -189,6 +190,7 @@ struct et_tensor *
 et_matmul(struct et_graph *g, struct et_tensor *a, struct et_tensor *b, bool trans_a,
           bool trans_b)
 {
+    ETI_NEED_IN(g, g);
     struct et_matmul_attr attr = {.trans_a = trans_a, .trans_b = trans_b};
     return ETI_APPLY_ATTR(g, matmul, &attr, NULL, a, b);
 }
@@ -227,6 +229,7 @@ struct et_tensor *
 et_linear(struct et_graph *g, struct et_tensor *x, struct et_tensor *w,
           struct et_tensor *bias)
 {
+    ETI_NEED_IN(g, g);
     struct et_matmul_attr attr = {.trans_b = 1};
     if (!x || !w)
         return ETI_MISSING(g, x, w);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* move.c: elements in other places: layouts, joining, padding, reversal. */
+#include "core/base/need.h"
 #include "core/graph/graph_impl.h"
 #include "core/ops/ops.h"
 
@@ -40,6 +41,7 @@ const struct et_op et_op_copy = {
 struct et_tensor *
 et_contiguous(struct et_graph *g, struct et_tensor *x, enum et_format format)
 {
+    ETI_NEED_IN(g, g);
     struct et_copy_attr attr = {.format = (int32_t)format};
     if (!x)
         return ETI_MISSING(g, x);
@@ -103,6 +105,9 @@ const struct et_op et_op_concat = {
 struct et_tensor *
 et_concat(struct et_graph *g, struct et_tensor *const *x, int n, int axis)
 {
+    ETI_NEED_IN(g, g);
+    if (n > 0)
+        ETI_NEED_IN(g, x);
     struct et_axis_attr attr = {.axis = n > 0 && x[0] ? eti_axis(x[0], axis) : 0};
     for (int i = 0; i < n; i++)
         if (!x[i])
@@ -213,6 +218,9 @@ struct et_tensor *
 et_pack(struct et_graph *g, struct et_tensor *const *x, const int64_t *offsets, int n,
         int64_t total, enum et_dtype dtype)
 {
+    ETI_NEED_IN(g, g);
+    if (n > 0)
+        ETI_NEED_IN(g, x, offsets);
     struct et_pack_attr *attr = eti_graph_alloc(g, pack_attr_size(n));
     struct et_tensor **in = eti_graph_alloc(g, (size_t)n * sizeof *in);
     bool any = false;
@@ -283,6 +291,7 @@ struct et_tensor *
 et_pad(struct et_graph *g, struct et_tensor *x, const int64_t *before,
        const int64_t *after, double value)
 {
+    ETI_NEED_IN(g, g, before, after);
     struct et_pad_attr attr;
     bool changes = false;
 
@@ -335,6 +344,7 @@ const struct et_op et_op_flip = {
 struct et_tensor *
 et_flip(struct et_graph *g, struct et_tensor *x, uint32_t axes)
 {
+    ETI_NEED_IN(g, g);
     struct et_flip_attr attr = {.axes = axes};
     return ETI_APPLY_ATTR(g, flip, &attr, NULL, x);
 }

@@ -10,6 +10,7 @@
  * Layer norm may be of a sum, x + residual, which it gives as another result.
  *
  * Statistics and gradients of parameters are F32 (F64 for F64) whatever x is. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 static struct et_tensor *
@@ -177,6 +178,7 @@ et_batch_norm(struct et_graph *g, struct et_tensor *x, struct et_tensor *gamma,
               struct et_tensor *beta, double eps, struct et_tensor **mean,
               struct et_tensor **var)
 {
+    ETI_NEED_IN(g, g);
     struct et_norm_attr attr = {.eps = eps};
     struct et_tensor *out[3] = {NULL}, *y;
 
@@ -194,6 +196,7 @@ et_batch_norm_eval(struct et_graph *g, struct et_tensor *x, struct et_tensor *ga
                    struct et_tensor *beta, struct et_tensor *mean,
                    struct et_tensor *var, double eps)
 {
+    ETI_NEED_IN(g, g);
     if (!x || !mean || !var)
         return ETI_MISSING(g, x, mean, var);
     x = eti_autocast_wide(g, x);
@@ -309,6 +312,7 @@ struct et_tensor *
 et_layer_norm(struct et_graph *g, struct et_tensor *x, struct et_tensor *gamma,
               struct et_tensor *beta, int axes, double eps)
 {
+    ETI_NEED_IN(g, g);
     struct et_norm_attr attr = {.eps = eps, .axes = axes};
     return ETI_APPLY_ATTR(g, layer_norm, &attr, NULL, x, gamma, beta);
 }
@@ -374,6 +378,7 @@ struct et_tensor *
 et_group_norm(struct et_graph *g, struct et_tensor *x, struct et_tensor *gamma,
               struct et_tensor *beta, int groups, double eps)
 {
+    ETI_NEED_IN(g, g);
     struct et_norm_attr attr = {.eps = eps, .groups = groups};
     x = eti_image(g, x);
     return ETI_APPLY_ATTR(g, group_norm, &attr, NULL, x, gamma, beta);

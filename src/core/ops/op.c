@@ -17,6 +17,8 @@ et_op_get(enum et_op_id id)
 const struct et_op *
 et_op_find(const char *name)
 {
+    if (!name)
+        return NULL;
     for (int i = 0; i < ET_OP_COUNT; i++)
         if (!strcmp(ops[i]->name, name))
             return ops[i];

@@ -3,6 +3,7 @@
  *
  *   P = (H + 2 pad - dilation (kernel - 1) - 1) / stride + 1, rounded down, or up with
  *   ceil_mode unless the last window would begin in the padding behind the image. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 static et_status
@@ -34,6 +35,8 @@ image_of(struct et_ctx *cx, const struct et_call *call, const int64_t *shape,
 int64_t
 et_pooled_size(const struct et_pool2d_attr *o, int axis, int64_t size)
 {
+    if (!o)
+        return 0;
     const int64_t s = o->stride[axis], p = o->pad[axis];
     const int64_t reach =
         size + 2 * p - o->dilation[axis] * ((int64_t)o->kernel[axis] - 1) - 1;
@@ -197,6 +200,7 @@ POOL_OP(adaptive_avg_pool2d_grad, "dy spread over those windows", 1, 1, adaptive
 struct et_tensor *
 et_max_pool2d(struct et_graph *g, struct et_tensor *x, const struct et_pool2d_attr *o)
 {
+    ETI_NEED_IN(g, g, o);
     struct et_pool2d_attr attr = attr_with(o, NULL);
     x = eti_image(g, x);
     return ETI_APPLY_ATTR(g, max_pool2d, &attr, NULL, x);
@@ -205,6 +209,7 @@ et_max_pool2d(struct et_graph *g, struct et_tensor *x, const struct et_pool2d_at
 struct et_tensor *
 et_avg_pool2d(struct et_graph *g, struct et_tensor *x, const struct et_pool2d_attr *o)
 {
+    ETI_NEED_IN(g, g, o);
     struct et_pool2d_attr attr = attr_with(o, NULL);
     x = eti_image(g, x);
     return ETI_APPLY_ATTR(g, avg_pool2d, &attr, NULL, x);
@@ -214,6 +219,7 @@ struct et_tensor *
 et_adaptive_avg_pool2d(struct et_graph *g, struct et_tensor *x, int64_t height,
                        int64_t width)
 {
+    ETI_NEED_IN(g, g);
     struct et_pool2d_attr attr;
     x = eti_image(g, x);
     if (!x)
@@ -284,6 +290,7 @@ struct et_tensor *
 et_resize2d(struct et_graph *g, struct et_tensor *x, enum et_resize_mode mode,
             int64_t height, int64_t width)
 {
+    ETI_NEED_IN(g, g);
     x = eti_image(g, x);
     if (!x)
         return ETI_MISSING(g, x);
@@ -297,6 +304,7 @@ struct et_tensor *
 et_resize2d_by(struct et_graph *g, struct et_tensor *x, enum et_resize_mode mode,
                int64_t height, int64_t width, double step)
 {
+    ETI_NEED_IN(g, g);
     if (!x)
         return ETI_MISSING(g, x);
     x = eti_image(g, x);

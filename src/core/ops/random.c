@@ -4,6 +4,7 @@
  * What a sample gets is a function of (key, sample, ordinal) and of the element's place
  * in its sample, never of rank or microbatch, as a dropout's mask is.
  * kernels/ref/random.c defines the numbers. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 ETI_INFER(random_infer)
@@ -51,6 +52,9 @@ struct et_tensor *
 et_random_uniform(struct et_graph *g, struct et_tensor *rng, uint64_t ordinal, int ndim,
                   const int64_t *shape)
 {
+    ETI_NEED_IN(g, g);
+    if (ndim > 0)
+        ETI_NEED_IN(g, shape);
     return rng ? draw(g, ET_RANDOM_UNIFORM, rng, 0, ordinal, ndim, shape)
                : ETI_MISSING(g, rng);
 }
@@ -59,6 +63,9 @@ struct et_tensor *
 et_random_normal(struct et_graph *g, struct et_tensor *rng, uint64_t ordinal, int ndim,
                  const int64_t *shape)
 {
+    ETI_NEED_IN(g, g);
+    if (ndim > 0)
+        ETI_NEED_IN(g, shape);
     return rng ? draw(g, ET_RANDOM_NORMAL, rng, 0, ordinal, ndim, shape)
                : ETI_MISSING(g, rng);
 }
@@ -67,6 +74,9 @@ struct et_tensor *
 et_random_bernoulli(struct et_graph *g, struct et_tensor *rng, double p,
                     uint64_t ordinal, int ndim, const int64_t *shape)
 {
+    ETI_NEED_IN(g, g);
+    if (ndim > 0)
+        ETI_NEED_IN(g, shape);
     return rng ? draw(g, ET_RANDOM_BERNOULLI, rng, p, ordinal, ndim, shape)
                : ETI_MISSING(g, rng);
 }

@@ -4,6 +4,7 @@
  * all_reduce: y = sum over ranks r of weight_r x_r, the same on all ranks. For the
  * gradient the loss is taken to be the sum of all ranks' losses, as
  * torch.distributed.nn does: dx = weight sum over ranks of dy. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 ETI_INFER(all_reduce_infer)
@@ -50,6 +51,7 @@ const struct et_op et_op_all_reduce = {
 struct et_tensor *
 et_all_reduce(struct et_graph *g, struct et_tensor *x, struct et_tensor *weight)
 {
+    ETI_NEED_IN(g, g);
     struct et_tensor *in[] = {x && !et_desc_is_dense(&x->desc) ? eti_standard(g, x) : x,
                               weight};
     return et_apply(g, ET_OP_all_reduce, in, 2, NULL, 0, NULL);

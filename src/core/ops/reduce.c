@@ -3,6 +3,7 @@
  *
  * A reduction that keeps its axes lies like its operand; else the result is row-major.
  * Differs: the gradient of amax and amin is shared equally among equals. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 /* ---- over the axes of a mask ---- */
@@ -107,6 +108,7 @@ reduced_count(const struct et_tensor *x, uint32_t axes)
 struct et_tensor *
 et_mean(struct et_graph *g, struct et_tensor *x, uint32_t axes, bool keepdim)
 {
+    ETI_NEED_IN(g, g);
     if (!x)
         return ETI_MISSING(g, x);
     return et_mul_scalar(g, et_sum(g, x, axes, keepdim), 1 / reduced_count(x, axes));
@@ -116,6 +118,7 @@ struct et_tensor *
 et_var(struct et_graph *g, struct et_tensor *x, uint32_t axes, bool keepdim,
        bool unbiased)
 {
+    ETI_NEED_IN(g, g);
     if (!x)
         return ETI_MISSING(g, x);
     struct et_tensor *centred = et_sub(g, x, et_mean(g, x, axes, true));
@@ -126,6 +129,9 @@ et_var(struct et_graph *g, struct et_tensor *x, uint32_t axes, bool keepdim,
 struct et_tensor *
 et_sum_to(struct et_graph *g, struct et_tensor *x, int ndim, const int64_t *shape)
 {
+    ETI_NEED_IN(g, g);
+    if (ndim > 0)
+        ETI_NEED_IN(g, shape);
     uint32_t axes = 0;
     if (!x)
         return ETI_MISSING(g, x);
@@ -176,12 +182,14 @@ const struct et_op et_op_sum_squares = {
 struct et_tensor *
 et_sum_squares(struct et_graph *g, struct et_tensor *x)
 {
+    ETI_NEED_IN(g, g);
     return ETI_APPLY(g, sum_squares, NULL, x);
 }
 
 struct et_tensor *
 et_norm2(struct et_graph *g, struct et_tensor *x)
 {
+    ETI_NEED_IN(g, g);
     if (!x)
         return ETI_MISSING(g, x);
     return et_sqrt(g, et_sum_squares(g, x));
@@ -218,6 +226,7 @@ const struct et_op et_op_segment_sum_squares = {
 struct et_tensor *
 et_segment_sum_squares(struct et_graph *g, struct et_tensor *x, struct et_tensor *first)
 {
+    ETI_NEED_IN(g, g);
     return ETI_APPLY(g, segment_sum_squares, NULL, x, first);
 }
 
@@ -256,6 +265,7 @@ const struct et_op et_op_argmax = {
 struct et_tensor *
 et_argmax(struct et_graph *g, struct et_tensor *x, int axis)
 {
+    ETI_NEED_IN(g, g);
     struct et_axis_attr attr = {.axis = x ? eti_axis(x, axis) : 0};
     return ETI_APPLY_ATTR(g, argmax, &attr, NULL, x);
 }
@@ -293,6 +303,7 @@ const struct et_op et_op_topk = {
 struct et_tensor *
 et_topk(struct et_graph *g, struct et_tensor *x, int64_t k, struct et_tensor **index)
 {
+    ETI_NEED_IN(g, g);
     struct et_axis_attr attr = {.n = k};
     struct et_tensor *out[2] = {NULL, NULL};
     struct et_tensor *values = ETI_APPLY_ATTR(g, topk, &attr, out, x);

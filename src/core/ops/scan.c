@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scan.c: lines along an axis, in order and summed up. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 /* Operand 0 is floats and has the axis; OUT: row-major, of its shape. */
@@ -45,6 +46,7 @@ const struct et_op et_op_cumsum = {
 struct et_tensor *
 et_cumsum(struct et_graph *g, struct et_tensor *x, int axis, bool reverse)
 {
+    ETI_NEED_IN(g, g);
     struct et_axis_attr attr = {.axis = x ? eti_axis(x, axis) : 0, .reverse = reverse};
     return ETI_APPLY_ATTR(g, cumsum, &attr, NULL, x);
 }
@@ -97,6 +99,7 @@ struct et_tensor *
 et_sort(struct et_graph *g, struct et_tensor *x, int axis, bool descending,
         struct et_tensor **index)
 {
+    ETI_NEED_IN(g, g);
     struct et_axis_attr attr = {.axis = x ? eti_axis(x, axis) : 0,
                                 .reverse = descending};
     struct et_tensor *out[2] = {NULL, NULL};

@@ -7,6 +7,7 @@
  * the probabilities again without keeping them (2205.14135). Bias gets no gradient.
  * Results lie as their operands do: heads that are slices of packed rows give rows of
  * heads side by side, so that merging them afterwards is a view. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 #include <math.h>
@@ -141,6 +142,7 @@ struct et_tensor *
 et_sdpa(struct et_graph *g, struct et_tensor *q, struct et_tensor *k,
         struct et_tensor *v, struct et_tensor *bias, bool causal, double scale)
 {
+    ETI_NEED_IN(g, g);
     struct et_sdpa_attr attr = {.scale = scale, .causal = causal};
 
     if (!q || !k || !v)

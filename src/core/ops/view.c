@@ -3,6 +3,7 @@
  *
  * Elements are counted in row-major order of the axes, wherever they lie: a reshape of
  * a channels-last image is a view only where that order can be told by strides. */
+#include "core/base/need.h"
 #include "core/ops/ops.h"
 
 #define VIEW_OP(op, words, attribute_size, backward)                                   \
@@ -147,6 +148,9 @@ resolve_length(const struct et_desc *x, struct et_shape_attr *attr)
 struct et_tensor *
 et_reshape(struct et_graph *g, struct et_tensor *x, int ndim, const int64_t *shape)
 {
+    ETI_NEED_IN(g, g);
+    if (ndim > 0)
+        ETI_NEED_IN(g, shape);
     struct et_shape_attr attr = shape_attr(ndim, shape);
     struct et_desc view;
 
@@ -204,6 +208,7 @@ VIEW_OP(permute, "axes in another order", sizeof(struct et_permute_attr),
 struct et_tensor *
 et_permute(struct et_graph *g, struct et_tensor *x, const int *axes)
 {
+    ETI_NEED_IN(g, g, axes);
     struct et_permute_attr attr = {.ndim = x ? x->desc.ndim : 0};
     if (!x)
         return ETI_MISSING(g, x);
@@ -215,6 +220,7 @@ et_permute(struct et_graph *g, struct et_tensor *x, const int *axes)
 struct et_tensor *
 et_transpose(struct et_graph *g, struct et_tensor *x, int a, int b)
 {
+    ETI_NEED_IN(g, g);
     int axes[ET_MAX_DIMS];
     if (!x)
         return ETI_MISSING(g, x);
@@ -265,6 +271,9 @@ VIEW_OP(expand, "axes of length 1 repeated", sizeof(struct et_shape_attr),
 struct et_tensor *
 et_expand(struct et_graph *g, struct et_tensor *x, int ndim, const int64_t *shape)
 {
+    ETI_NEED_IN(g, g);
+    if (ndim > 0)
+        ETI_NEED_IN(g, shape);
     struct et_shape_attr attr = shape_attr(ndim, shape);
     if (!x)
         return ETI_MISSING(g, x);
@@ -360,6 +369,7 @@ struct et_tensor *
 et_slice(struct et_graph *g, struct et_tensor *x, int axis, int64_t start, int64_t size,
          int64_t step)
 {
+    ETI_NEED_IN(g, g);
     struct et_slice_attr box;
     if (!x)
         return ETI_MISSING(g, x);
@@ -392,5 +402,6 @@ VIEW_OP(detach, "the same value, through which no gradient passes", 0,
 struct et_tensor *
 et_detach(struct et_graph *g, struct et_tensor *x)
 {
+    ETI_NEED_IN(g, g);
     return ETI_APPLY(g, detach, NULL, x);
 }

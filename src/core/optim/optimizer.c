@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer.c: the registry of update rules; an optimizer's life, and counting its
  * updates. What an update appends to a graph is update.c's. */
+#include "core/base/need.h"
 #include "core/base/sized.h"
 #include "core/optim/optimizer_impl.h"
 
@@ -22,6 +23,8 @@ enum { CLASSES = sizeof classes / sizeof *classes };
 const struct et_optimizer_class *
 et_optimizer_find(const char *name)
 {
+    if (!name)
+        return NULL;
     for (int i = 0; i < CLASSES; i++)
         if (strcmp(name, classes[i]->info.name) == 0)
             return classes[i];
@@ -31,6 +34,8 @@ et_optimizer_find(const char *name)
 const struct et_optimizer_class *const *
 et_optimizer_list(int *n)
 {
+    if (!n)
+        return NULL;
     *n = CLASSES;
     return classes;
 }
@@ -177,9 +182,11 @@ et_optimizer_new(struct et_ctx *cx, const struct et_optimizer_class *type,
                  const void *options, struct et_param_space *space,
                  struct et_optimizer **out)
 {
+    ETI_NEED(cx, out);
     *out = NULL;
     void *block;
     ET_TRY(eti_need_class(cx, "et_optimizer_new", type));
+    ETI_NEED(cx, cx, space);
     ET_TRY(et_alloc(cx, sizeof(struct et_optimizer), &block));
     struct et_optimizer *opt = block;
     opt->cx = cx;
@@ -201,6 +208,8 @@ et_optimizer_new(struct et_ctx *cx, const struct et_optimizer_class *type,
 void
 et_optimizer_free(struct et_optimizer **optimizer)
 {
+    if (!optimizer)
+        return;
     struct et_optimizer *opt = *optimizer;
     *optimizer = NULL;
     if (!opt)
@@ -218,6 +227,9 @@ et_status
 et_optimizer_move(struct et_ctx *cx, struct et_optimizer *opt,
                   struct et_param_space *space)
 {
+    ETI_NEED(cx, cx, opt, space);
+    if (space == opt->space)
+        return ET_FAIL(cx, ET_EINVAL, "an optimizer is on that space already");
     ET_TRY(make_groups(opt, space->n_groups));
     struct et_param_space *old = opt->space;
     release_space(opt);
@@ -230,6 +242,8 @@ et_optimizer_move(struct et_ctx *cx, struct et_optimizer *opt,
 const struct et_optimizer_class *
 et_optimizer_class(const struct et_optimizer *opt)
 {
+    if (!opt)
+        return NULL;
     return opt->type;
 }
 
@@ -242,12 +256,16 @@ eti_optimizer_options(struct et_optimizer *opt)
 struct et_param_space *
 et_optimizer_space(const struct et_optimizer *opt)
 {
+    if (!opt)
+        return NULL;
     return opt->space;
 }
 
 struct et_optimizer_group *
 et_optimizer_group(struct et_optimizer *opt, int i)
 {
+    if (!opt)
+        return NULL;
     ET_ASSERT(i >= 0 && i < opt->n_groups);
     return &opt->group[i];
 }
@@ -255,6 +273,8 @@ et_optimizer_group(struct et_optimizer *opt, int i)
 void
 et_optimizer_set_alpha(struct et_optimizer *opt, double alpha)
 {
+    if (!opt)
+        return;
     for (int i = 0; i < opt->n_groups; i++)
         et_optimizer_set_group_alpha(opt, i, alpha);
 }
@@ -262,6 +282,8 @@ et_optimizer_set_alpha(struct et_optimizer *opt, double alpha)
 void
 et_optimizer_set_group_alpha(struct et_optimizer *opt, int i, double alpha)
 {
+    if (!opt)
+        return;
     struct et_optimizer_group *group = et_optimizer_group(opt, i);
     group->lr = group->initial_lr * alpha;
 }
@@ -271,6 +293,8 @@ et_optimizer_set_group_alpha(struct et_optimizer *opt, int i, double alpha)
 void
 et_optimizer_done(struct et_optimizer *opt, bool skipped)
 {
+    if (!opt)
+        return;
     for (int i = 0; i < opt->space->n && !skipped; i++)
         opt->space->slot[i].updates += opt->pending[i];
     if (opt->ahead > 0) {
@@ -283,6 +307,7 @@ et_optimizer_done(struct et_optimizer *opt, bool skipped)
 et_status
 et_optimizer_run_ahead(struct et_optimizer *opt, int ahead)
 {
+    ETI_NEED(opt ? opt->cx : NULL, opt);
     ET_ASSERT(ahead >= 0 && ahead <= ETI_MAX_AHEAD && opt->unsettled == 0);
     if (ahead == opt->ahead)
         return ET_OK;
@@ -300,6 +325,8 @@ et_optimizer_run_ahead(struct et_optimizer *opt, int ahead)
 void
 et_optimizer_settle(struct et_optimizer *opt, bool skipped)
 {
+    if (!opt)
+        return;
     ET_ASSERT(opt->unsettled > 0);
     bool *oldest = opt->made[0];
     for (int i = 0; i < opt->space->n && skipped; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* param_space.c: parameters laid out in flat buffers, and carried over by name. */
 #include "core/base/assert.h"
+#include "core/base/need.h"
 #include "core/graph/shadow.h"
 #include "core/optim/optim.h"
 
@@ -68,6 +69,9 @@ et_param_space_new(struct et_ctx *cx, struct et_device *dev,
                    const struct et_param_spec *specs, int n,
                    struct et_param_space **out)
 {
+    ETI_NEED(cx, cx, out);
+    if (n > 0)
+        ETI_NEED(cx, specs);
     *out = NULL;
     if (n < 1)
         return ET_FAIL(cx, ET_EINVAL, "a model without parameters cannot be trained");
@@ -96,6 +100,8 @@ et_param_space_new(struct et_ctx *cx, struct et_device *dev,
 void
 et_param_space_free(struct et_param_space **space)
 {
+    if (!space)
+        return;
     struct et_param_space *s = *space;
     *space = NULL;
     if (!s)
@@ -120,12 +126,15 @@ et_param_space_free(struct et_param_space **space)
 et_status
 et_param_space_shadow(struct et_param_space *space, enum et_dtype low)
 {
+    ETI_NEED(space ? space->cx : NULL, space);
     return eti_shadow_set(space->cx, space->values->storage, low);
 }
 
 int
 et_param_space_find(const struct et_param_space *space, const char *name)
 {
+    if (!space || !name)
+        return 0;
     for (int i = 0; i < space->n; i++)
         if (strcmp(space->slot[i].name, name) == 0)
             return i;
@@ -136,6 +145,10 @@ et_status
 et_param_space_view(struct et_ctx *cx, const struct et_param_space *space, int array,
                     int i, struct et_tensor **out)
 {
+    ETI_NEED(cx, cx, space, out);
+    if (i < 0 || i >= space->n || array >= space->n_moments)
+        return ET_FAIL(cx, ET_EINVAL, "there is no parameter %d, or no moment %d", i,
+                       array);
     const struct et_param_slot *slot = &space->slot[i];
     struct et_tensor *flat = array < 0 ? space->values : space->moment[array];
     return et_tensor_view(cx, flat->storage, slot->offset, &slot->desc, slot->name,
@@ -175,6 +188,7 @@ et_status
 et_param_copy_new(struct et_param_space *space, const char *name,
                   struct et_param_copy **out)
 {
+    ETI_NEED(space ? space->cx : NULL, space, out);
     void *block;
     *out = NULL;
     ET_TRY(et_alloc(space->cx, sizeof(struct et_param_copy), &block));
@@ -195,6 +209,8 @@ et_param_copy_new(struct et_param_space *space, const char *name,
 void
 et_param_copy_free(struct et_param_copy **copy)
 {
+    if (!copy)
+        return;
     struct et_param_copy *c = *copy;
     *copy = NULL;
     if (!c)
@@ -228,6 +244,7 @@ struct et_tensor *
 et_param_space_pack(struct et_graph *g, struct et_param_space *s,
                     struct et_tensor *const *grads)
 {
+    ETI_NEED_IN(g, g, s, grads);
     int64_t *offset = eti_graph_alloc(g, (size_t)s->n * sizeof *offset);
     struct et_tensor **part = eti_graph_alloc(g, (size_t)s->n * sizeof *part);
     int present = 0;
@@ -247,6 +264,7 @@ struct et_tensor *
 et_param_space_gradient(struct et_graph *g, struct et_param_space *s,
                         struct et_tensor *loss)
 {
+    ETI_NEED_IN(g, g, s);
     struct et_tensor **leaf = eti_graph_alloc(g, (size_t)s->n * sizeof(*leaf));
     struct et_tensor **grad = eti_graph_alloc(g, (size_t)s->n * sizeof(*grad));
     int n = 0;

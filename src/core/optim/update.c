@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/need.h"
 #include "core/graph/graph_impl.h"
 #include "etude/ctx.h"
 
@@ -248,6 +249,7 @@ et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
                     struct et_tensor *flat, const bool *has_grad,
                     struct et_tensor *skip)
 {
+    ETI_NEED(et_graph_ctx(g), g, opt);
     ET_TRY(et_graph_status(g));
     memcpy(opt->pending, has_grad ? has_grad : opt->space->has_grad,
            (size_t)opt->space->n);
@@ -270,7 +272,7 @@ const struct et_update *
 et_optimizer_pending(const struct et_optimizer *opt, int i, int64_t *begin,
                      int64_t *end)
 {
-    if (i >= opt->n_rows)
+    if (!opt || i >= opt->n_rows)
         return NULL;
     *begin = opt->row[i].run->begin;
     *end = opt->row[i].run->end;

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/base/layouts.h"
+#include "core/base/need.h"
 #include "core/plugin/elf.h"
 #include "core/recipe/recipe.h"
 #include "etude/plugin.h"
@@ -443,6 +444,11 @@ et_plugins_load(struct et_ctx *cx, const struct et_plugin_entry *allowed, int n_
                 const char *const *names, const struct et_place *places, int n,
                 struct et_diagnostics *errors, struct et_plugins **out)
 {
+    ETI_NEED(cx, cx, errors, out);
+    if (n_allowed > 0)
+        ETI_NEED(cx, allowed);
+    if (n > 0)
+        ETI_NEED(cx, names);
     struct et_plugins *all;
     void *block;
     int before = errors->total;
@@ -489,6 +495,8 @@ unmap(struct et_ctx *cx, struct loaded *l)
 void
 et_plugins_free(struct et_plugins **plugins)
 {
+    if (!plugins)
+        return;
     struct et_plugins *all = *plugins;
     *plugins = NULL;
     if (!all)

@@ -64,6 +64,8 @@ eti_is_other_name(const char *key, const char *name)
 const char *
 et_option_other_names(const struct et_option *row, char *buf, size_t size)
 {
+    if (!row || !buf)
+        return NULL;
     const char *names = row->also, *s;
     size_t n, used = 0;
     char mark;

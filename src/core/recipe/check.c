@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/recipe/recipe.h"
 #include "etude/data.h"
 #include "etude/run.h"
@@ -180,6 +181,7 @@ et_status
 et_recipe_check_train(struct et_ctx *cx, const struct et_recipe *recipe, int64_t ranks,
                       struct et_diagnostics *errors)
 {
+    ETI_NEED(cx, recipe, errors);
     const struct eti_recipe *r = (const struct eti_recipe *)recipe;
     const struct et_data_options *train = data_options(&recipe->train_data);
     struct et_place at = eti_value_place(r->root);
@@ -311,6 +313,7 @@ et_status
 et_recipe_check_resume(struct et_ctx *cx, const struct et_recipe *now,
                        const struct et_recipe *saved, struct et_diagnostics *errors)
 {
+    ETI_NEED(cx, cx, now, saved, errors);
     struct pairs a = {.cx = cx}, b = {.cx = cx};
     int before = errors->total;
     et_status status = eti_recipe_walk(cx, now, collect, &a);

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/recipe/options.h"
 
 static et_status
@@ -173,6 +174,8 @@ et_status
 et_options_copy(struct et_ctx *cx, const struct et_option *table, size_t size,
                 const void *from, void *to)
 {
+    if (size > 0)
+        ETI_NEED(cx, from, to);
     memcpy(to, from, size);
     unset_owned(table, to);
     for (const struct et_option *row = table; row && row->name; row++) {

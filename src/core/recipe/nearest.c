@@ -41,6 +41,8 @@ distance(const char *a, int n, const char *b, int m)
 const char *
 et_nearest(const char *word, const char *const *names, int n)
 {
+    if (!word || (n > 0 && !names))
+        return NULL;
     size_t length = strlen(word);
     if (length > LONGEST)
         return NULL;

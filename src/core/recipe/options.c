@@ -2,6 +2,7 @@
 /* options.c: the life of an options struct: defaults, one option at a time, release. */
 #include "config.h"
 
+#include "core/base/need.h"
 #include "core/base/sized.h"
 #include "core/recipe/options.h"
 
@@ -172,6 +173,8 @@ eti_option_release(const struct et_option *row, void *field)
 void
 et_options_release(const struct et_option *table, void *options)
 {
+    if (!options)
+        return;
     for (; table && table->name; table++)
         eti_option_release(table, eti_option_field(table, options));
 }
@@ -203,6 +206,9 @@ eti_default_value(struct eti_arena *arena, const char *text, struct et_value **o
 et_status
 et_options_init(struct et_ctx *cx, const struct et_option *table, void *options)
 {
+    ETI_NEED(cx, cx);
+    if (table && table->name)
+        ETI_NEED(cx, options);
     struct et_diagnostics errors = {0};
     struct eti_fill fill = {
         .cx = cx,
@@ -285,6 +291,7 @@ et_status
 et_options_set(struct et_ctx *cx, const struct et_option *table, void *options,
                const char *name, const char *text)
 {
+    ETI_NEED(cx, cx, name, text);
     struct et_diagnostics errors = {0};
     struct eti_fill fill = {
         .cx = cx,
@@ -317,9 +324,11 @@ et_status
 et_options_new(struct et_ctx *cx, const struct et_component *component,
                const char *const *set, void **out)
 {
+    ETI_NEED(cx, out);
     void *options = NULL;
     *out = NULL;
     ET_TRY(eti_need_class(cx, "et_options_new", component));
+    ETI_NEED(cx, cx);
     if (component->options_size == 0)
         return set && *set ? ET_FAIL(cx, ET_EINVAL, "%s has no options, '%s' neither",
                                      component->name, *set)
@@ -340,6 +349,8 @@ et_options_new(struct et_ctx *cx, const struct et_component *component,
 void
 et_options_free(const struct et_component *component, void **options)
 {
+    if (!component || !options)
+        return;
     if (*options)
         et_options_release(component->options, *options);
     eti_disown(*options);

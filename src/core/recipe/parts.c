@@ -40,6 +40,8 @@ const struct et_component *
 et_registry_find(const struct et_registry *registry, enum et_kind kind,
                  const char *name)
 {
+    if (!name)
+        return NULL;
     if (!registry)
         registry = et_registry_core();
     const struct et_component *c =

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/recipe/options.h"
 
 static void
@@ -182,6 +183,7 @@ et_status
 et_option_text(struct et_ctx *cx, const struct et_option *row, const void *options,
                char **out)
 {
+    ETI_NEED(cx, cx, row, options, out);
     struct eti_text t = {.cx = cx};
     eti_text_add_option(&t, row, options);
     *out = t.text;

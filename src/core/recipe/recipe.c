@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "core/recipe/recipe.h"
+#include "core/base/need.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -277,6 +278,8 @@ new_recipe(struct et_ctx *cx, struct eti_recipe **out)
 void
 et_recipe_free(struct et_recipe **recipe)
 {
+    if (!recipe)
+        return;
     struct eti_recipe *r = (struct eti_recipe *)*recipe;
     *recipe = NULL;
     if (!r)
@@ -296,6 +299,8 @@ eti_recipe_registry(const struct et_recipe *recipe)
 const char *
 et_recipe_bytes(const struct et_recipe *recipe, size_t *size)
 {
+    if (!recipe || !size)
+        return NULL;
     const struct eti_recipe *r = (const struct eti_recipe *)recipe;
     *size = r->size;
     return r->text;
@@ -426,6 +431,9 @@ et_recipe_parse(struct et_ctx *cx, const char *text, size_t size, const char *na
                 const struct et_recipe_env *env, struct et_recipe **out,
                 struct et_diagnostics *errors)
 {
+    ETI_NEED(cx, cx, name, out, errors);
+    if (size > 0)
+        ETI_NEED(cx, text);
     *out = NULL;
     struct eti_recipe *r;
     ET_TRY(new_recipe(cx, &r));
@@ -486,6 +494,7 @@ et_recipe_load(struct et_ctx *cx, const char *path, const struct et_override *ov
                int n, const struct et_recipe_env *env, struct et_recipe **out,
                struct et_diagnostics *errors)
 {
+    ETI_NEED(cx, cx, out, errors);
     *out = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)

@@ -71,6 +71,8 @@ append_units(char *buf, size_t size, size_t used, unsigned units)
 const char *
 et_option_expects(const struct et_option *row, char *buf, size_t size)
 {
+    if (!row || !buf)
+        return NULL;
     static const char *const words[] = {
 #define WORD(code, number, ctype, word) [number] = word,
         ET_OPTION_TYPE_MAP(WORD)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/recipe/recipe.h"
 
 struct walker {
@@ -303,11 +304,13 @@ write(struct et_ctx *cx, const struct et_recipe *recipe, eti_line_fn *fn, char *
 et_status
 et_recipe_resolved(struct et_ctx *cx, const struct et_recipe *recipe, char **out)
 {
+    ETI_NEED(cx, cx, recipe, out);
     return write(cx, recipe, add_yaml_line, out);
 }
 
 et_status
 et_recipe_origins(struct et_ctx *cx, const struct et_recipe *recipe, char **out)
 {
+    ETI_NEED(cx, cx, recipe, out);
     return write(cx, recipe, add_origin_line, out);
 }

@@ -21,6 +21,8 @@ const char *const et_step_every_names[] = {"batch", "epoch", NULL};
 const struct et_scheduler_class *
 et_scheduler_find(const char *name)
 {
+    if (!name)
+        return NULL;
     for (int i = 0; i < CLASSES; i++)
         if (strcmp(name, classes[i]->info.name) == 0 ||
             (classes[i]->alias && strcmp(name, classes[i]->alias) == 0))
@@ -31,6 +33,8 @@ et_scheduler_find(const char *name)
 const struct et_scheduler_class *const *
 et_scheduler_list(int *n)
 {
+    if (!n)
+        return NULL;
     *n = CLASSES;
     return classes;
 }
@@ -53,6 +57,9 @@ et_schedule_alpha(struct et_ctx *cx, const struct et_scheduler *list, int n,
                   const struct et_timestamp *ts, const struct et_run_length *length,
                   double *out)
 {
+    ETI_NEED(cx, cx, out);
+    if (n > 0)
+        ETI_NEED(cx, list, ts, length);
     const struct et_timestamp epoch = epoch_start(ts);
     double product = 1;
     for (int i = 0; i < n; i++) {
@@ -70,6 +77,9 @@ et_status
 et_schedule_check(struct et_ctx *cx, const struct et_scheduler *list, int n,
                   const struct et_run_length *length)
 {
+    ETI_NEED(cx, cx);
+    if (n > 0)
+        ETI_NEED(cx, list, length);
     const struct et_timestamp start = {0};
     double alpha;
     for (int i = 0; i < n; i++)

@@ -6,7 +6,7 @@
 #define GET(type, name, field)                                                         \
     type et_state_get_##name(const struct et_state *s)                                 \
     {                                                                                  \
-        return s->field;                                                               \
+        return s ? s->field : (type){0};                                               \
     }
 GET(struct et_ctx *, ctx, cx)
 GET(struct et_device *, device, dev)
@@ -48,7 +48,7 @@ GET(int64_t, batch_flops, batch_flops)
 #define GET_AT(type, name, field)                                                      \
     const type *et_state_get_##name(const struct et_state *s)                          \
     {                                                                                  \
-        return &s->field;                                                              \
+        return s ? &s->field : NULL;                                                   \
     }
 GET_AT(struct et_timestamp, timestamp, timestamp)
 GET_AT(struct et_timestamp, eval_timestamp, eval_timestamp)
@@ -59,18 +59,24 @@ GET_AT(struct et_samples, batch, batch)
 const struct et_algorithm *
 et_state_get_algorithm(const struct et_state *s, int i)
 {
+    if (!s)
+        return NULL;
     return i >= 0 && i < s->n_algorithms ? s->algorithms[i] : NULL;
 }
 
 const struct et_callback *
 et_state_get_callback(const struct et_state *s, int i)
 {
+    if (!s)
+        return NULL;
     return i >= 0 && i < s->n_callbacks ? s->callbacks[i] : NULL;
 }
 
 const struct et_metric_value *
 et_state_get_train_metrics(const struct et_state *s, int *n)
 {
+    if (!s || !n)
+        return NULL;
     *n = s->n_train_metrics;
     return s->train_metrics;
 }
@@ -78,6 +84,8 @@ et_state_get_train_metrics(const struct et_state *s, int *n)
 const struct et_metric_value *
 et_state_get_eval_metrics(const struct et_state *s, int *n)
 {
+    if (!s || !n)
+        return NULL;
     *n = s->n_eval_metrics;
     return s->eval_metrics;
 }
@@ -87,36 +95,48 @@ et_state_get_eval_metrics(const struct et_state *s, int *n)
 void
 et_state_set_full(struct et_state *s, const struct et_samples *samples)
 {
+    if (!s || !samples)
+        return;
     s->full = *samples;
 }
 
 void
 et_state_set_batch(struct et_state *s, const struct et_samples *samples)
 {
+    if (!s || !samples)
+        return;
     s->batch = *samples;
 }
 
 void
 et_state_set_outputs(struct et_state *s, struct et_tensor *outputs)
 {
+    if (!s)
+        return;
     s->outputs = outputs;
 }
 
 void
 et_state_set_loss(struct et_state *s, struct et_tensor *loss)
 {
+    if (!s)
+        return;
     s->loss = loss;
 }
 
 void
 et_state_set_grad(struct et_state *s, struct et_tensor *grad)
 {
+    if (!s)
+        return;
     s->grad = grad;
 }
 
 void
 et_state_set_step(struct et_state *s, et_step_fn *step, void *data)
 {
+    if (!s)
+        return;
     s->step = step;
     s->step_data = data;
 }
@@ -124,23 +144,31 @@ et_state_set_step(struct et_state *s, et_step_fn *step, void *data)
 void
 et_state_set_keep_local(struct et_state *s, bool keep)
 {
+    if (!s)
+        return;
     s->keep_local = keep;
 }
 
 struct et_model *
 et_state_edit_model(struct et_state *s)
 {
+    if (!s)
+        return NULL;
     return s->model;
 }
 
 struct et_param_space *
 et_state_edit_params(struct et_state *s)
 {
+    if (!s)
+        return NULL;
     return s->params;
 }
 
 struct et_optimizer *
 et_state_edit_optimizer(struct et_state *s)
 {
+    if (!s)
+        return NULL;
     return s->optimizer;
 }

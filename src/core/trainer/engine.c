@@ -13,6 +13,7 @@
 #include <strings.h>
 
 #include "etude/span.h"
+#include "core/base/need.h"
 #include "core/base/seams.h"
 #include "core/trainer/engine.h"
 #include "core/trainer/state.h"
@@ -32,6 +33,7 @@ et_event_name(enum et_event e)
 et_status
 et_event_parse(struct et_ctx *cx, const char *text, enum et_event *out)
 {
+    ETI_NEED(cx, text);
     for (int e = 0; e < ET_EVENT_COUNT; e++)
         if (strcasecmp(text, event_names[e]) == 0) {
             *out = (enum et_event)e;
@@ -50,6 +52,8 @@ et_event_is_reversed(enum et_event e)
 const char *
 et_event_canonical(enum et_event e, char *buf, size_t n)
 {
+    if (!buf)
+        return NULL;
     static const char *const endings[] = {"_start", "_end"};
     const char *name = event_names[e], *at;
     size_t used = 0, length = strlen(name);
@@ -291,6 +295,7 @@ announce(const struct et_state *s, enum et_event event)
 et_status
 et_engine_run(struct et_state *s, enum et_event event, struct et_trace *traces, int *n)
 {
+    ETI_NEED(s ? s->cx : NULL, s);
     if (n)
         *n = 0;
     ET_TRY(announce(s, event));

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/checkpoint/archive.h"
 #include "core/trainer/trainer_impl.h"
 
@@ -63,6 +64,7 @@ count_bytes(struct et_trainer *t, bool model_only, size_t *out)
 et_status
 et_trainer_estimate(struct et_trainer *t, struct et_estimate *out)
 {
+    ETI_NEED(t ? t->state.cx : NULL, t, out);
     struct et_state *s = &t->state;
     memset(out, 0, sizeof *out);
     if (!t->config.dry)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/trainer/ranks.h"
 #include "core/trainer/trainer_impl.h"
 #include "core/trainer/view.h"
@@ -196,6 +197,7 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
 et_status
 et_state_evaluate(const struct et_state *state, const char *prefix)
 {
+    ETI_NEED(state ? state->cx : NULL, state);
     /* The trainer's own, which hooks are shown as constant. */
     struct et_trainer *t = (struct et_trainer *)(uintptr_t)state;
     char label[ET_METRIC_NAME];
@@ -291,6 +293,7 @@ evaluate_alone(struct et_trainer *t, int first)
 et_status
 et_trainer_eval(struct et_trainer *t)
 {
+    ETI_NEED(t ? t->state.cx : NULL, t);
     struct et_state *s = &t->state;
     if (t->evaluation.n == 0)
         return ET_FAIL(s->cx, ET_EINVAL,
@@ -301,6 +304,9 @@ et_trainer_eval(struct et_trainer *t)
 et_status
 et_trainer_eval_on(struct et_trainer *t, const struct et_evaluator *evaluators, int n)
 {
+    ETI_NEED(t ? t->state.cx : NULL, t);
+    if (n > 0)
+        ETI_NEED(t ? t->state.cx : NULL, evaluators);
     int first = t->evaluation.n;
     if (n < 1)
         return ET_FAIL(t->state.cx, ET_EINVAL, "there is nothing to evaluate on");

@@ -147,6 +147,8 @@ eti_evaluators_add(struct et_trainer *t, const struct et_evaluator *evaluators, 
         return ET_FAIL(t->state.cx, ET_EINVAL, "more than %d evaluators",
                        ETI_MAX_EVALUATORS);
     for (int i = 0; i < n; i++) {
+        if (!evaluators[i].loader)
+            return ET_FAIL(t->state.cx, ET_EINVAL, "evaluator %d has no loader", i);
         warn_of_label(t, evaluators[i].label ? evaluators[i].label : "eval");
         struct eti_evaluator *e = &t->evaluation.v[t->evaluation.n++];
         *e = (struct eti_evaluator){.config = evaluators[i], .last_batch = -1};

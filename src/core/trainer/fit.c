@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/base/need.h"
 #include "core/base/sized.h"
 #include "core/trainer/engine.h"
 #include "core/trainer/loop.h"
@@ -228,6 +229,7 @@ one_epoch(struct et_trainer *t)
 et_status
 et_trainer_fit(struct et_trainer *t, struct et_time duration)
 {
+    ETI_NEED(t ? t->state.cx : NULL, t);
     const struct et_fit_options options = {.duration = duration};
     return et_trainer_fit_with(t, &options);
 }
@@ -287,6 +289,7 @@ et_status
 et_trainer_fit_with_sized(struct et_trainer *t, size_t size,
                           const struct et_fit_options *options)
 {
+    ETI_NEED(t ? t->state.cx : NULL, t);
     struct et_fit_options own;
     et_status status = eti_sized(t->state.cx, "struct et_fit_options", options, size,
                                  &own, sizeof own);

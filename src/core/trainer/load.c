@@ -290,6 +290,8 @@ walk(struct et_trainer *t, struct eti_checkpoint *c, archive_fn *fn,
 bool
 et_loading_has(const struct et_loading *loading, const char *path)
 {
+    if (!loading || !loading->archive || !path)
+        return false;
     return eti_archive_find(loading->archive, path) != NULL;
 }
 

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/base/seams.h"
 #include "core/trainer/log.h"
 #include "etude/ctx.h"
@@ -141,6 +142,7 @@ eti_log_swap(struct et_log *log, struct eti_book **book)
 et_status
 et_log_new(struct et_ctx *cx, struct et_sink *sink, struct et_log **out)
 {
+    ETI_NEED(cx, cx, out);
     void *block;
     *out = NULL;
     ET_TRY(et_alloc(cx, sizeof **out, &block));
@@ -157,6 +159,8 @@ et_log_new(struct et_ctx *cx, struct et_sink *sink, struct et_log **out)
 void
 et_log_free(struct et_log **log)
 {
+    if (!log)
+        return;
     struct et_log *l = *log;
     *log = NULL;
     if (!l)
@@ -170,6 +174,8 @@ et_log_free(struct et_log **log)
 void
 et_log_metric(struct et_log *log, const char *name, double value)
 {
+    if (!log || !name)
+        return;
     struct eti_book *b = log->book;
     struct slot *slot = find(b, name);
     if (slot->record == b->record) {
@@ -194,6 +200,8 @@ et_log_metric(struct et_log *log, const char *name, double value)
 const struct et_log_entry *
 et_log_entries(const struct et_log *log, int *n)
 {
+    if (!log || !n)
+        return NULL;
     *n = log->book->n;
     return log->book->entry;
 }
@@ -201,6 +209,8 @@ et_log_entries(const struct et_log *log, int *n)
 bool
 et_log_find(const struct et_log *log, const char *name, double *out)
 {
+    if (!log || !name)
+        return false;
     const struct eti_book *b = log->book;
     const struct slot *slot = find(b, name);
     if (slot->record != b->record)
@@ -212,6 +222,8 @@ et_log_find(const struct et_log *log, const char *name, double *out)
 void
 et_log_record(struct et_log *log, struct et_record *r, const struct et_timestamp *ts)
 {
+    if (!log || !r)
+        return;
     if (!log->sink)
         return;
     r->t = eti_wall(log->cx);
@@ -228,6 +240,8 @@ void
 et_log_emit(struct et_log *log, enum et_record_kind kind, const struct et_timestamp *ts,
             const char *text)
 {
+    if (!log)
+        return;
     struct et_record r = {
         .kind = kind,
         .text = text,
@@ -295,6 +309,8 @@ void
 et_log_text(struct et_log *log, enum et_log_level level, const struct et_timestamp *ts,
             const char *fmt, ...)
 {
+    if (!log)
+        return;
     char text[1024];
     va_list args;
     va_start(args, fmt);

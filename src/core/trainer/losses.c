@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/trainer/part.h"
 
 struct losses {
@@ -60,6 +61,7 @@ find(struct et_state *s, struct losses *own, const char *name, struct loss **out
 et_status
 et_state_log_loss(struct et_state *s, const char *name, struct et_tensor *value)
 {
+    ETI_NEED(s ? s->cx : NULL, s);
     struct loss *l;
     if (!value || s->pass > 0)
         return et_graph_status(s->graph);

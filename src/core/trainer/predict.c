@@ -3,6 +3,7 @@
  * 1.7. */
 #include "config.h"
 
+#include "core/base/need.h"
 #include "core/trainer/trainer_impl.h"
 #include "core/trainer/view.h"
 
@@ -80,6 +81,7 @@ et_status
 et_trainer_predict(struct et_trainer *t, struct et_loader *loader, et_predict_fn *fn,
                    void *data)
 {
+    ETI_NEED(t ? t->state.cx : NULL, t, loader);
     struct et_state *s = &t->state;
     struct receiver to = {.fn = fn, .data = data};
     struct et_loader_info info;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/trainer/request.h"
+#include "core/base/need.h"
 
 static const struct {
     const char *word, *operands;
@@ -66,6 +67,7 @@ take_operands(const char **at, struct et_request *out)
 et_status
 et_request_parse(struct et_ctx *cx, const char *text, struct et_request *out)
 {
+    ETI_NEED(cx, text, out);
     char word[32];
     const char *at = text;
     *out = (struct et_request){.op = ET_REQUEST_COUNT};
@@ -85,6 +87,8 @@ et_request_parse(struct et_ctx *cx, const char *text, struct et_request *out)
 const char *
 et_request_text(const struct et_request *r, char *buf, size_t size)
 {
+    if (!r || !buf)
+        return NULL;
     snprintf(buf, size, "%s%s%s%s%s", ops[r->op].word, *r->key ? " " : "", r->key,
              *r->value ? " " : "", r->value);
     return buf;
@@ -93,6 +97,8 @@ et_request_text(const struct et_request *r, char *buf, size_t size)
 bool
 et_request_replay(const char *record, int64_t step, struct et_request *out)
 {
+    if (!record)
+        return false;
     static const char arrow[] = " -> ", refused[] = "refused: ";
     char text[ET_REQUEST_TEXT], who[ET_REQUEST_WHO];
     const char *end = NULL, *at = record;
@@ -120,6 +126,8 @@ eti_request_same(const struct et_request *a, const struct et_request *b)
 int
 et_request_add(struct et_request *list, int n, const struct et_request *q)
 {
+    if (!list || !q)
+        return 0;
     int kept = 0, at;
     for (int i = 0; i < n; i++)
         if (list[i].step <= q->step || !eti_request_same(&list[i], q))

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/base/seams.h"
 #include "core/checkpoint/writer.h"
 #include "core/trainer/checkpoint.h"
@@ -510,6 +511,7 @@ eti_keep_saved(struct et_trainer *t)
 et_status
 et_trainer_save(struct et_trainer *t)
 {
+    ETI_NEED(NULL, t);
     struct eti_part *p = part_of(t);
     struct saver *own = p->own;
     struct et_ctx *cx = p->s->cx;

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/need.h"
 #include "core/optim/group.h"
 #include "core/recipe/options.h"
 #include "core/base/sized.h"
@@ -24,6 +25,8 @@ et_trainer_state(struct et_trainer *t)
 enum et_outcome
 et_trainer_outcome(const struct et_trainer *t)
 {
+    if (!t)
+        return (enum et_outcome)0;
     return t->common.outcome;
 }
 
@@ -137,6 +140,7 @@ et_status
 et_trainer_new_sized(struct et_ctx *cx, size_t size,
                      const struct et_trainer_config *config, struct et_trainer **out)
 {
+    ETI_NEED(cx, out);
     struct et_trainer_config own;
     *out = NULL;
     ET_TRY(eti_sized(cx, "struct et_trainer_config", config, size, &own, sizeof own));
@@ -181,6 +185,8 @@ et_trainer_new_sized(struct et_ctx *cx, size_t size,
 void
 et_trainer_free(struct et_trainer **out)
 {
+    if (!out)
+        return;
     struct et_trainer *t = *out;
     *out = NULL;
     if (!t)

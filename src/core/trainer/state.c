@@ -5,11 +5,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/trainer/trainer_impl.h"
 
 void
 et_state_stop(struct et_state *s, const char *why)
 {
+    if (!s)
+        return;
     s->stop = true;
     if (!s->stop_reason)
         s->stop_reason = why;
@@ -30,6 +33,7 @@ eti_is_over(const struct et_state *s, bool *over)
 et_status
 et_state_elapsed(const struct et_state *s, double *out)
 {
+    ETI_NEED(s ? s->cx : NULL, s, out);
     return et_timestamp_elapsed(s->cx, &s->timestamp, s->max_duration, out);
 }
 
@@ -56,6 +60,8 @@ eti_settle_interval(const struct et_state *s, struct et_time *interval)
 bool
 et_state_metric(const struct et_state *s, const char *name, double *out)
 {
+    if (!s || !name)
+        return false;
     const struct et_metric_value *lists[] = {s->train_metrics, s->eval_metrics};
     int counts[] = {s->n_train_metrics, s->n_eval_metrics};
     for (int k = 0; k < 2; k++)
@@ -71,6 +77,8 @@ struct et_tensor *
 et_state_loss(struct et_state *s, struct et_tensor *outputs, struct et_tensor *target,
               enum et_reduction reduction)
 {
+    if (!s)
+        return NULL;
     struct et_samples samples = s->batch;
     samples.target = target;
     return et_model_loss(s->model, s->graph, outputs, &samples, reduction);
@@ -90,6 +98,7 @@ et_state_dense_target(struct et_state *s, struct et_tensor *outputs,
 et_status
 et_state_follow_surgery(struct et_state *s)
 {
+    ETI_NEED(s ? s->cx : NULL, s);
     struct et_trainer *t = (struct et_trainer *)s;
     /* Unsettled updates speak of the old parameters. */
     ET_TRY(eti_readback_deliver(t, 0));
@@ -99,6 +108,8 @@ et_state_follow_surgery(struct et_state *s)
 struct et_tensor *
 et_state_grad_squares(struct et_state *s)
 {
+    if (!s)
+        return NULL;
     static const int64_t one[] = {1};
     if (!s->grad)
         return NULL;
@@ -115,6 +126,8 @@ et_state_grad_squares(struct et_state *s)
 void
 et_state_scale_grad(struct et_state *s, struct et_tensor *factor)
 {
+    if (!s)
+        return;
     struct et_graph *g = s->graph;
     struct et_tensor *squares = et_state_grad_squares(s);
     s->grad = et_mul(g, s->grad, factor);
