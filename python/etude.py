@@ -8,6 +8,7 @@
         y = s.predict(x)                      # NumPy in, NumPy out
     run = etude.Run(s.directory)
     run["loss/train/total"]["value"]          # a metric along the run, as an array
+    etude.load(s.directory).predict(pixels)   # bytes [N,H,W,C], as the data have them
 
 Where fields of structs are is asked of the library itself (et_layout_field), so that this
 file fits each library that has what it reads; one that has not is refused by name.
@@ -34,8 +35,8 @@ from ctypes import (CFUNCTYPE, POINTER, byref, c_bool, c_char, c_char_p, c_doubl
 
 import numpy as np
 
-__all__ = ["Callback", "Context", "Error", "Run", "Session", "Tensor", "from_dlpack", "load",
-           "runs", "tensor", "train"]
+__all__ = ["Callback", "Context", "Error", "Model", "Run", "Session", "Tensor", "from_dlpack",
+           "load", "runs", "tensor", "train"]
 
 # ---- the library ----
 
@@ -186,6 +187,10 @@ _session_directory = _declare(c_char_p, "et_session_directory", _P)
 _session_outcome = _declare(c_char_p, "et_session_outcome", _P)
 _session_recipe = _declare(c_char_p, "et_session_recipe", _P)
 _session_loader = _declare(c_void_p, "et_session_loader", _P, c_int)
+_load_model = _declare(c_int, "et_checkpoint_load_model", _P, c_char_p, _P, c_void_p, _PP)
+_predictor_free = _declare(None, "et_predictor_free", _PP)
+_predictor_describe = _declare(c_int, "et_predictor_describe", _P, c_int64, c_void_p, c_void_p)
+_predictor_run = _declare(c_int, "et_predictor_run", _P, c_void_p, c_int64, c_void_p, c_int64)
 _state_number = _declare(c_bool, "et_state_number", _P, c_char_p, POINTER(c_double))
 _state_number_name = _declare(c_char_p, "et_state_number_name", _P, c_int)
 _events_open = _declare(c_int, "et_events_open", _P, c_char_p, _PP)
@@ -916,12 +921,72 @@ def train(path, *overrides, **options):
         return Run(s.directory) if s.directory else None
 
 
-def load(path, *overrides, **options):
-    """A Session to predict with: the model of a run or checkpoint, or a recipe's. The data of
-    the recipe are not opened; the model must say itself what they would have said of its
-    shape, unless train or eval is True."""
-    options = {"train": False, "eval": False, **options}
-    return Session(path, *overrides, **options)
+class Model:
+    """The model of a run, from its newest checkpoint or the one that PATH names (RUN/step-...,
+    RUN/LABEL), for raw samples: the run's recipe says how they are prepared. Its data need not
+    be there.
+
+    device: what computes; None: as the recipe says."""
+
+    def __init__(self, path, device=None, context=None):
+        self._cx = cx = _context(context)
+        dev = _device(cx, device) if device else None
+
+        def make():
+            predictor = c_void_p()
+            cx.check(_load_model(cx._cx, os.fsencode(path), dev.pointer if dev else None, None,
+                                 byref(predictor)))
+            return predictor
+        self._owned = _Owned(cx, cx.call(make), _predictor_free, (dev,))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *what):
+        self.close()
+
+    def close(self):
+        self._owned = None
+
+    def _describe(self, n):
+        """What N samples and their answers are: (dtype, shape) of each."""
+        if self._owned is None:
+            raise Error("the model is closed")
+        pointer, found = self._owned.pointer, (_desc.new(), _desc.new())
+        self._cx.call(lambda: self._cx.check(_predictor_describe(pointer, n, *found)))
+        at = [ctypes.addressof(d) for d in found]
+        return [(np.dtype(_TO_NUMPY[_DTYPES[_desc.get(d, "dtype")]]),
+                 tuple(_desc.at(d, "shape")[:_desc.get(d, "ndim")])) for d in at]
+
+    @property
+    def sample(self):
+        """The shape of one sample: (H, W, C) bytes of an image, or (T,) tokens."""
+        return self._describe(1)[0][1][1:]
+
+    def predict(self, samples):
+        """The model's outputs for SAMPLES, an array of their own: images as bytes [N,H,W,C]
+        ([N,H,W] where there is one channel), tokens [N,T]."""
+        samples = np.asarray(samples)
+        (dtype, shape), (kind, answers) = self._describe(max(1, len(samples)))
+        if samples.shape == shape[:3] and shape[3:] == (1,):
+            samples = samples[..., None]
+        if samples.shape != shape:
+            raise Error("samples of shape %s where the model takes %s" % (samples.shape, shape),
+                        "shape mismatch")
+        if samples.dtype.kind not in "iub" or (dtype == np.uint8 and samples.dtype != np.uint8):
+            raise Error("samples are %s, not %s: as the data have them, not prepared"
+                        % (dtype, samples.dtype), "dtype mismatch")
+        samples = np.ascontiguousarray(samples, dtype)
+        out = np.empty(answers, kind)
+        cx, pointer = self._cx, self._owned.pointer
+        cx.call(lambda: cx.check(_predictor_run(pointer, samples.ctypes.data, len(samples),
+                                                out.ctypes.data, out.size)))
+        return out
+
+
+def load(path, device=None, context=None):
+    """The Model of a run or of one of its checkpoints."""
+    return Model(path, device, context)
 
 
 # ---- runs ----

@@ -9,7 +9,8 @@
  *
  * The recipe that the run keeps says how the model is built, surgery included, and how
  * its inputs are made of raw samples: by the transforms of its first eval_data, or of
- * train_data where it has none. */
+ * train_data where it has none. Those may not be random, as those of train_data often
+ * are: a recipe that is to predict has an eval_data. */
 #ifndef ETUDE_PREDICT_H
 #define ETUDE_PREDICT_H
 
@@ -28,7 +29,8 @@ struct et_predictor;
  * it, or a run's directory with "/" and the name or label of one. DEV is borrowed until
  * the predictor is freed; NULL: one is opened, as the recipe says. ENV, which may be
  * NULL, is for the recipe: plugins that it names. ENOENT: there is nothing, or a
- * checkpoint lies alone, without the run's recipe. EFORMAT: it is damaged. Data are
+ * checkpoint lies alone, without the run's recipe. EFORMAT: it is damaged. EINVAL: the
+ * transforms are random. Data are
  * opened only where their shapes are not known without (idx); else they need not be
  * there. */
 ET_NODISCARD et_status et_checkpoint_load_model(struct et_ctx *cx, const char *path,
@@ -45,6 +47,12 @@ struct et_device *et_predictor_device(const struct et_predictor *p);
 const struct et_data_facts *et_predictor_facts(const struct et_predictor *p);
 /* Tokens: how many a sample has. Images: 0. */
 int64_t et_predictor_seq_len(const struct et_predictor *p);
+
+/* The array that N raw samples are, U8 [N,H,W,C] or I32 [N,T], and the one that the
+ * answers for them will be, f32. */
+ET_NODISCARD et_status et_predictor_describe(struct et_predictor *p, int64_t n,
+                                             struct et_desc *samples,
+                                             struct et_desc *answers);
 
 /* N raw samples as the batches of a loader, for a graph of one's own: et_batch_x.
  * SAMPLES: images as bytes [N,H,W,C], tokens as int32_t [N,T], borrowed as long as the

@@ -213,20 +213,35 @@ def test_predict(s):
     right = sum(int((s.predict(a).argmax(1) == b).sum()) for a, b in got)
     same(right / 32, metrics["metrics/eval/Accuracy"], "whose predictions are as accurate as the "
          "library says")
-    np.save(os.path.join(scratch, "y.npy"), y)
 
 
 def test_load():
-    want = np.load(os.path.join(scratch, "y.npy"))
-    with etude.load(os.path.join(scratch, "run"), device="ref") as m:
-        ok(np.array_equal(m.predict(x), want), "the model of a run predicts what it did there")
-        t = m.tensor(x)
-    ok(np.array_equal(t.numpy(), x), "a tensor on a session's device outlives the session")
-    name = sorted(os.listdir(os.path.join(scratch, "run", "checkpoints")))[-1]
-    with etude.load(os.path.join(scratch, "run", name), device="ref") as m:
-        ok(np.array_equal(m.predict(x), want), "so does one of its checkpoints")
+    """The recipe's data have no transforms: bytes become numbers in [0, 1]."""
+    run = os.path.join(scratch, "run")
+    pixels = (np.arange(2 * 16).reshape(2, 4, 4, 1) * 7 % 256).astype(np.uint8)
+    prepared = np.moveaxis(pixels, 3, 1).astype(np.float32) / 255
+    with etude.Session(run, device="ref", train=False, eval=False, directory=False) as s:
+        want = s.predict(prepared)
+    with etude.load(run, device="ref") as m:
+        same(m.sample, (4, 4, 1), "a model says what its samples are")
+        y = m.predict(pixels)
+        ok(np.allclose(y, want, rtol=1e-5, atol=1e-6) and y.shape == (2, 10) and y.flags.owndata,
+           "the model of a run predicts for bytes what it does for what is made of them")
+        ok(np.array_equal(m.predict(pixels[..., 0]), y), "an image of one channel may lack its axis")
+        ok(np.array_equal(m.predict(np.asfortranarray(pixels)), y), "in any order in memory")
+        raises(etude.Error, lambda: m.predict(pixels[:, :2]), "a wrong shape is refused, with the "
+               "right one", lambda e: e.status == "shape mismatch" and "(2, 4, 4, 1)" in str(e))
+        raises(etude.Error, lambda: m.predict(pixels / 255), "numbers that are prepared already are "
+               "not taken for raw ones", lambda e: "not prepared" in str(e))
+    raises(etude.Error, lambda: m.predict(pixels), "a model that is closed is closed")
+    name = sorted(os.listdir(os.path.join(run, "checkpoints")))[-1]
+    with etude.load(os.path.join(run, name), device="ref") as m:
+        ok(np.array_equal(m.predict(pixels), y), "so does one of its checkpoints")
     raises(etude.Error, lambda: etude.load(os.path.join(scratch, "none")), "what is not there is "
            "said", lambda e: e.status == "not found")
+    with session(None) as s:
+        t = s.tensor(x)
+    ok(np.array_equal(t.numpy(), x), "a tensor on a session's device outlives the session")
 
 
 def test_ends():
@@ -377,7 +392,7 @@ def test_page(path):
     with open(path, encoding="utf-8") as f:
         words = set(f.read().replace(",", " ").replace('"', " ").replace("[", " ").split())
     public = set(etude.__all__)
-    for owner in (etude.Session, etude.Run, etude.Tensor, etude.State):
+    for owner in (etude.Session, etude.Model, etude.Run, etude.Tensor, etude.State):
         public |= {name for name in vars(owner) if not name.startswith("_")}
     public |= set(etude.Session.__init__.__kwdefaults__)
     same(sorted(public - words), [], "etude-python(7) has all that is public")

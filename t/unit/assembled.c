@@ -380,6 +380,11 @@ predictor(void)
            et_predictor_model(p)->num_classes == CLASSES &&
            et_predictor_device(p) == dev,
        "a predictor says what samples and answers are");
+    struct et_desc samples, answers;
+    must(et_predictor_describe(p, IMAGES, &samples, &answers));
+    ok(samples.dtype == ET_U8 && et_desc_bytes(&samples) == sizeof pixels &&
+           answers.dtype == ET_F32 && et_desc_bytes(&answers) == sizeof got,
+       "and how large so many are");
     must(et_predictor_run(p, pixels, IMAGES, got, IMAGES * CLASSES));
     ok(memcmp(got, want.v, sizeof got) == 0,
        "of raw bytes it makes what the run's trainer does, transforms included");
@@ -403,6 +408,45 @@ predictor(void)
     ok(et_predictor_device(p) != NULL, "without a device it opens one");
     et_predictor_free(&p);
     is_int(live(), before, "and nothing is left");
+}
+
+/* Transforms that draw numbers would give a sample other answers each time. */
+static void
+random_transforms(void)
+{
+    static const struct et_override still[] = {{ET_OVERRIDE_SET, "eval_data=null"},
+                                               {ET_OVERRIDE_SET, "max_duration=1ba"}};
+    static const struct et_override flips[] = {
+        {ET_OVERRIDE_SET, "eval_data=null"},
+        {ET_OVERRIDE_SET, "max_duration=1ba"},
+        {ET_OVERRIDE_SET, "train_data.transforms=[horizontal_flip: {p: 0.5}]"}};
+    char directory[4200];
+    struct et_session_options o = {
+        .device = "ref", .overrides = still, .n_overrides = 2};
+    for (int i = 0; i < 2; i++) {
+        struct et_trainer *t;
+        struct et_predictor *p;
+        struct et_device *dev;
+        o.directory = in_folder(i ? "run/flips" : "run/still", directory);
+        must(et_trainer_from_recipe(cx, recipe, &o, NULL, &t));
+        must(et_trainer_fit(t, ET_TIME_UNSET));
+        et_trainer_free(&t);
+        must(et_device_open(cx, "ref", 0, 1, &dev));
+        et_status status = et_checkpoint_load_model(cx, directory, dev, NULL, &p);
+        if (i == 0)
+            ok(status == ET_OK && p,
+               "without eval_data samples are prepared as those that are trained on");
+        else
+            ok(status == ET_EINVAL && !p &&
+                   strstr(et_error_get(cx)->message,
+                          "the transforms of train_data are random"),
+               "but not where these are random: that is refused");
+        et_error_clear(cx);
+        et_predictor_free(&p);
+        et_device_close(&dev);
+        o.overrides = flips;
+        o.n_overrides = 3;
+    }
 }
 
 int
@@ -430,6 +474,7 @@ main(void)
     from_recipe();
     refused();
     predictor();
+    random_transforms();
     et_ctx_free(&cx);
     return done();
 }

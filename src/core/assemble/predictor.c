@@ -8,10 +8,14 @@
 
 #include "core/assemble/assemble.h"
 #include "core/assemble/resume.h"
+#include "core/base/need.h"
 #include "core/data/fields.h"
 #include "etude/predict.h"
 
-enum { BATCH = 64 }; /* samples at a time, at most */
+enum {
+    BATCH = 64, /* samples at a time, at most */
+    TRIES = 16, /* of a sample, to see whether its transforms draw numbers */
+};
 
 /* Options of the data set in memory. */
 struct memory_options {
@@ -122,16 +126,14 @@ drop_samples(struct et_predictor *p)
     et_dataset_close(&p->set);
 }
 
-et_status
-et_predictor_loader(struct et_predictor *p, const void *samples, int64_t n,
-                    struct et_loader **out)
+/* Opens N samples as batches of at most MOST, on DEV (NULL: in the host's memory). */
+static et_status
+open_samples(struct et_predictor *p, const void *samples, int64_t n, int64_t most,
+             struct et_device *dev)
 {
-    const struct et_loader_config config = {.dev = p->a.dev};
+    const struct et_loader_config config = {.dev = dev};
     const struct et_data_facts *f = &p->like->set->facts;
-    *out = NULL;
     drop_samples(p);
-    if (n < 1)
-        return ET_FAIL(p->cx, ET_EINVAL, "%lld samples are none", (long long)n);
     p->memory = (struct memory_options){
         .common = *p->like->set->common, /* transforms, resolution, seq_len */
         .facts = f,
@@ -139,16 +141,76 @@ et_predictor_loader(struct et_predictor *p, const void *samples, int64_t n,
         .n = n,
     };
     struct et_data_options *common = &p->memory.common;
-    common->batch_size = n < BATCH ? n : BATCH;
+    common->batch_size = n < most ? n : most;
     common->subset_num_batches = -1;
     common->shuffle = common->drop_last = false;
     common->workers = 0;
     ET_TRY(et_dataset_open(p->cx,
                            p->like->set->type->tokens ? &memory_texts : &memory_samples,
                            &p->memory, &p->set));
-    ET_TRY(et_loader_new(p->cx, p->set, &config, &p->loader));
+    return et_loader_new(p->cx, p->set, &config, &p->loader);
+}
+
+et_status
+et_predictor_loader(struct et_predictor *p, const void *samples, int64_t n,
+                    struct et_loader **out)
+{
+    ETI_NEED(p ? p->cx : NULL, p, out);
+    *out = NULL;
+    if (n < 1)
+        return ET_FAIL(p->cx, ET_EINVAL, "%lld samples are none", (long long)n);
+    ETI_NEED(p->cx, samples);
+    ET_TRY(open_samples(p, samples, n, BATCH, p->a.dev));
     *out = p->loader;
     return ET_OK;
+}
+
+/* ---- random transforms ---- */
+
+/* EINVAL unless TRIES samples that are the same one are the same after the
+ * transforms, too. */
+static et_status
+compare_rows(struct et_predictor *p)
+{
+    const struct et_batch *batch;
+    ET_TRY(et_loader_next(p->cx, p->loader, &batch));
+    const char *x = batch->x;
+    const size_t row = et_desc_bytes(&batch->x_desc) / TRIES;
+    bool same = true;
+    for (int i = 1; i < TRIES; i++)
+        same = same && memcmp(x, x + row * (size_t)i, row) == 0;
+    et_loader_release(p->loader, batch);
+    if (same)
+        return ET_OK;
+    et_status status = ET_FAIL(
+        p->cx, ET_EINVAL,
+        "the transforms of %s are random: a sample would have other answers each time",
+        p->like == &p->a.train ? "train_data" : "eval_data");
+    et_hint(p->cx, "an eval_data whose transforms are not, in the run's recipe");
+    return status;
+}
+
+static et_status
+check_still(struct et_predictor *p)
+{
+    const struct et_data_facts *f = &p->like->set->facts;
+    const size_t bytes = (size_t)f->C * (size_t)f->H * (size_t)f->W;
+    struct et_rng r = et_rng_at(0, ET_RNG_DATA, 0);
+    void *block;
+    if (f->kind == ET_DATA_TOKENS)
+        return ET_OK;
+    ET_TRY(et_alloc(p->cx, TRIES * bytes, &block));
+    unsigned char *sample = block;
+    for (size_t i = 0; i < bytes; i++)
+        sample[i] = (unsigned char)et_rng_u32(&r);
+    for (int i = 1; i < TRIES; i++)
+        memcpy(sample + (size_t)i * bytes, sample, bytes);
+    et_status status = open_samples(p, block, TRIES, TRIES, NULL);
+    if (status == ET_OK)
+        status = compare_rows(p);
+    drop_samples(p);
+    et_free(p->cx, block);
+    return status;
 }
 
 /* ---- predictions ---- */
@@ -178,6 +240,9 @@ et_status
 et_predictor_run(struct et_predictor *p, const void *samples, int64_t n, float *out,
                  int64_t count)
 {
+    ETI_NEED(p ? p->cx : NULL, p);
+    if (n > 0)
+        ETI_NEED(p ? p->cx : NULL, samples);
     struct taken t = {.cx = p->cx, .out = out, .n = n, .count = count};
     struct et_loader *loader;
     ET_TRY(et_predictor_loader(p, samples, n, &loader));
@@ -221,6 +286,7 @@ make(struct et_predictor *p, struct et_device *dev)
     p->like = has_eval ? &p->a.eval[0] : &p->a.train;
     p->a.config.load = &p->load;
     p->a.config.target = NULL;
+    ET_TRY(check_still(p));
     return et_trainer_new(p->cx, &p->a.config, &p->trainer);
 }
 
@@ -228,6 +294,7 @@ et_status
 et_checkpoint_load_model(struct et_ctx *cx, const char *path, struct et_device *dev,
                          const struct et_recipe_env *env, struct et_predictor **out)
 {
+    ETI_NEED(cx, cx, path, out);
     void *block;
     *out = NULL;
     ET_TRY(et_alloc(cx, sizeof(struct et_predictor), &block));
@@ -246,6 +313,8 @@ et_checkpoint_load_model(struct et_ctx *cx, const char *path, struct et_device *
 void
 et_predictor_free(struct et_predictor **predictor)
 {
+    if (!predictor)
+        return;
     struct et_predictor *p = *predictor;
     *predictor = NULL;
     if (!p)
@@ -263,25 +332,75 @@ et_predictor_free(struct et_predictor **predictor)
 struct et_model *
 et_predictor_model(const struct et_predictor *p)
 {
+    if (!p)
+        return NULL;
     return p->a.model;
 }
 
 struct et_device *
 et_predictor_device(const struct et_predictor *p)
 {
+    if (!p)
+        return NULL;
     return p->a.dev;
 }
 
 const struct et_data_facts *
 et_predictor_facts(const struct et_predictor *p)
 {
+    if (!p)
+        return NULL;
     return &p->like->set->facts;
 }
 
 int64_t
 et_predictor_seq_len(const struct et_predictor *p)
 {
+    if (!p)
+        return 0;
     const struct et_dataset *set = p->like->set;
     return set->facts.field[ET_FIELD_X].kind == ET_FIELD_TOKENS ? set->common->seq_len
                                                                 : 0;
+}
+
+/* N raw samples as they are given: images U8 [N,H,W,C], tokens I32 [N,T], others as
+ * their field is. */
+static void
+describe_samples(const struct et_predictor *p, int64_t n, struct et_desc *out)
+{
+    const struct et_field *f = &p->like->set->facts.field[ET_FIELD_X];
+    int64_t shape[ET_MAX_DIMS] = {n};
+    if (f->kind == ET_FIELD_TOKENS) {
+        shape[1] = et_predictor_seq_len(p);
+        et_desc_init(out, ET_I32, 2, shape, ET_ROW_MAJOR);
+    } else if (f->kind == ET_FIELD_IMAGE) {
+        const int64_t images[] = {n, f->shape[1], f->shape[2], f->shape[0]};
+        et_desc_init(out, ET_U8, 4, images, ET_ROW_MAJOR);
+    } else {
+        for (int k = 0; k < f->ndim && k + 1 < ET_MAX_DIMS; k++)
+            shape[k + 1] = f->shape[k];
+        et_desc_init(out, f->dtype, f->ndim + 1, shape, ET_ROW_MAJOR);
+    }
+}
+
+et_status
+et_predictor_describe(struct et_predictor *p, int64_t n, struct et_desc *samples,
+                      struct et_desc *answers)
+{
+    ETI_NEED(p ? p->cx : NULL, p, samples, answers);
+    struct et_loader_info info;
+    struct et_graph *g;
+    et_loader_get_info(p->like->loader, &info);
+    struct et_desc x = info.desc[ET_FIELD_X];
+    x.shape[0] = n;
+    describe_samples(p, n, samples);
+    ET_TRY(et_graph_new(p->cx, p->a.dev, &g));
+    struct et_forward forward = {.g = g};
+    struct et_tensor *y =
+        et_model_forward(p->a.model, &forward, et_fill(g, x.dtype, x.ndim, x.shape, 0));
+    et_status status = et_graph_status(g);
+    if (status == ET_OK)
+        et_desc_init(answers, ET_F32, y->desc.ndim, y->desc.shape, ET_ROW_MAJOR);
+    et_graph_free(&g);
+    return status;
 }
