@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm.h: what the ranks of a run do together.
+/* comm.h: what the processes of a run, its ranks, do together. Who trains with one
+ * process needs nothing of it.
  *
  * A rank is one process with one device; a run has world of them, each with a copy of
  * the model. Core declares here what it needs of them, and whoever starts a rank fills

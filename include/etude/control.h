@@ -74,7 +74,7 @@ int et_request_add(struct et_request *list, int n, const struct et_request *q);
 /* How one ends that refuses what this version does not have yet. */
 #define ET_ANSWER_LATER "comes with a later version"
 
-/* et_state.stop_reason of a run that "stop" has ended. */
+/* et_state_get_stop_reason of a run that "stop" has ended. */
 #define ET_STOPPED_ON_REQUEST "stopped on request"
 
 /* The struct begins one of the caller's own. All slots are called on the trainer's

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ctx.h: the context of one thread of work: its error, log, and allocator.
  *
+ *     struct et_ctx *cx;
+ *     if (et_ctx_new(&cx) != ET_OK)
+ *         return 1;
+ *     ...
+ *     et_ctx_free(&cx);
+ *
  * One thread per context. Threads share nothing but queues. */
 #ifndef ETUDE_CTX_H
 #define ETUDE_CTX_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.h: what a device module gives the engine.
+/* device.h: what a device module gives the engine: for who writes one. Of what programs
+ * use it has struct et_device_info and the enumerations.
  *
  * A device is a shared library with one exported function, et_device_module, that
  * returns this table. The program links none: libetude-cpu.so is loaded after OpenMP's

@@ -2,27 +2,30 @@
 /* etude.h: everything, in the order to read it.
  *
  *  1. version.h                which Etude this is
- *     status.h ctx.h types.h   how things fail, where memory is from, what arrays are;
+ *     status.h ctx.h types.h   how things fail; a thread's context; shapes and dtypes
  *     span.h                   what takes time, for a profile
- *  2. tensor.h graph.h op.h    a leaf with storage or a node; expressions; operations
+ *  2. tensor.h graph.h op.h    arrays in a device's memory; formulas of them, which are
+ *                              computed when asked for; the operations
  *     custom.h                 operations of your own: examples/custom_op.c
- *  3. device.h attr.h          what a device module gives: kernels for those operations
- *     comm.h                   what the ranks of a run do together
+ *  3. device.h attr.h          for who writes a device: kernels for those operations
+ *     comm.h                   what the processes of a run do together
  *  4. option.h time.h rng.h    option tables, training time, counter-based randomness
  *
  *  5. field.h                  samples: named tensors
- *     module.h nn.h model.h    networks: formulas on a graph
- *  6. transform.h              pictures on their way into a batch
- *     data.h optim.h sched.h metric.h   what a loop is made of: examples/own_loop.c
+ *     module.h nn.h            networks: parameters, and formulas on a graph
+ *  6. optim.h model.h          update rules; a network with a task and a loss
+ *     transform.h              pictures on their way into a batch
+ *     data.h sched.h metric.h  what else a loop is made of: examples/own_loop.c
  *     tokenizer.h              text to tokens and back
- *  7. event.h archive.h state.h algorithm.h callback.h logger.h checkpoint.h trainer.h
- *     the loop, and who is called in it: examples/custom_algorithm.c, distillation.c;
- *     functional.h: algorithms as functions; control.h: what people ask of a run
- *  8. recipe.h diagnostic.h    all of it from one file, and what is wrong there
- *  9. run.h                    what a run leaves behind
+ *  7. event.h archive.h state.h algorithm.h callback.h logger.h checkpoint.h control.h
+ *     recipe.h diagnostic.h    a run from one file, and what is wrong there
+ *     trainer.h                the loop, and who is called in it:
+ *                              examples/custom_algorithm.c, distillation.c
+ *     functional.h             algorithms as functions
+ *  8. run.h                    what a run leaves behind
  *     predict.h                its model, for new samples
  *     session.h                what the program does with a recipe, in a program
- * 10. plugin.h                 components in a library of their own
+ *  9. plugin.h                 components in a library of their own
  *     abi.h                    who was compiled with other headers than these
  *
  * doc/engine and doc/trainer hold the tour, with the files behind each step; they and

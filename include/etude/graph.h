@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.h: expressions that compute when they are asked to.
  *
- * A function such as et_relu(g, x) appends a node to the step's graph and returns the
- * tensor that will hold its value: ~100 ns, no kernel. et_eval plans and runs what is
- * pending. The plan is found again by the graph's signature (ops, shapes, dtypes,
+ *     struct et_tensor *y = et_relu(g, et_matmul(g, x, w, false, false));
+ *     ET_TRY(et_eval(g, &y, 1));
+ *     ET_TRY(et_tensor_read(cx, y, numbers, sizeof numbers));
+ *     et_graph_reset(g);
+ *
+ * A function such as et_relu(g, x) appends a node to the graph and returns the tensor
+ * that will hold its value: ~100 ns, no kernel. et_eval plans and runs what is pending.
+ * What is built from one et_graph_reset to the next is a step. The plan is found again by the graph's signature (ops, shapes, dtypes,
  * attributes, topology; never values), so from the second step on evaluating is a
  * replay of prepared kernels over fixed addresses.
  *

@@ -3,7 +3,13 @@
  *
  * A model is made from its class, the options of a recipe, and what is known of the
  * data. Making one costs no device memory: its parameters are declared, not stored
- * (module.h). */
+ * (module.h).
+ *
+ *     const struct et_model_facts facts = {.channels = 1, .height = 28, .width = 28,
+ *                                          .num_classes = 10};
+ *     ET_TRY(et_model_new(cx, et_model_class_find("lenet"), NULL, &facts, &model));
+ *     ET_TRY(et_model_bind_space(model, dev, seed, &space));
+ */
 #ifndef ETUDE_MODEL_H
 #define ETUDE_MODEL_H
 

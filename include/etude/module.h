@@ -6,6 +6,12 @@
  * (the flat parameter space of optim.h, or et_module_bind), a parameter is a
  * description and a rule for its first value, so a model costs no memory to look at.
  *
+ *     struct et_module *fc;
+ *     ET_TRY(ET_NEW(cx, &fc, linear, .in_features = 784, .out_features = 10));
+ *     ET_TRY(et_module_bind(cx, fc, dev, ET_PARAM, seed));
+ *     struct et_forward f = {.g = g, .training = true};
+ *     struct et_tensor *y = et_forward(&f, fc, x);
+ *
  * Names are dotted paths as in torchvision, timm and Hugging Face
  * ("layer1.0.conv1.weight"), so safetensors weights load without a converter.
  *

@@ -240,6 +240,15 @@ struct et_tensor *et_avg_pool2d(struct et_graph *g, struct et_tensor *x,
 struct et_tensor *et_adaptive_avg_pool2d(struct et_graph *g, struct et_tensor *x,
                                          int64_t height, int64_t width);
 
+/* X at another size, by the nearest pixel or bilinearly. */
+struct et_tensor *et_resize2d(struct et_graph *g, struct et_tensor *x,
+                              enum et_resize_mode mode, int64_t height, int64_t width);
+/* The same, where a step of one pixel in the result is one of STEP pixels in X,
+ * whatever the sizes come to: PyTorch's interpolate with a scale_factor of 1 / STEP. */
+struct et_tensor *et_resize2d_by(struct et_graph *g, struct et_tensor *x,
+                                 enum et_resize_mode mode, int64_t height,
+                                 int64_t width, double step);
+
 /* ---- between ranks ---- */
 /* The sum over the ranks of the graph's communicator (graph.h) of WEIGHT X, the same on
  * each: X of F32 or F64, WEIGHT F32 [1], NULL = 1. A rank with the weight 0 adds zeros,
@@ -248,13 +257,6 @@ struct et_tensor *et_adaptive_avg_pool2d(struct et_graph *g, struct et_tensor *x
  * devices that work in the host's memory have it. */
 struct et_tensor *et_all_reduce(struct et_graph *g, struct et_tensor *x,
                                 struct et_tensor *weight);
-struct et_tensor *et_resize2d(struct et_graph *g, struct et_tensor *x,
-                              enum et_resize_mode mode, int64_t height, int64_t width);
-/* The same, where a step of one pixel in the result is one of STEP pixels in X,
- * whatever the sizes come to: PyTorch's interpolate with a scale_factor of 1 / STEP. */
-struct et_tensor *et_resize2d_by(struct et_graph *g, struct et_tensor *x,
-                                 enum et_resize_mode mode, int64_t height,
-                                 int64_t width, double step);
 
 /* ---- normalisation: y = gamma (x - mean) / sqrt(var + eps) + beta ----
  * Statistics are F32 (F64 for F64 operands) whatever X is. */

@@ -3,7 +3,16 @@
  *
  * The recipe parser, did-you-mean, help texts, man pages, `etude algorithms --json` and
  * the checkpoint fingerprint all read it. A component's options are a plain struct;
- * each row says where in it a value goes.
+ * each row says where in it a value goes:
+ *
+ *     struct my_options {
+ *         double alpha;
+ *     };
+ *     static const struct et_option table[] = {
+ *         {.name = "alpha", .type = ET_OPT_FLOAT, .def = "0.2", .max = 1,
+ *          .offset = offsetof(struct my_options, alpha), .help = "how much is mixed"},
+ *         {.name = NULL},
+ *     };
  *
  * What makes a component (et_dataset_open, et_model_new, et_optimizer_new,
  * et_algorithm_new, et_callback_new, et_metric_new) copies the options it is given,

@@ -5,6 +5,9 @@
  * A recipe is the defaults, its include files, the file, ETUDE_SET_* variables and the
  * command line, each above the one before; all that is wrong is reported at once.
  *
+ *     struct et_diagnostics errors = {0};
+ *     ET_TRY(et_recipe_load(cx, "recipe.yaml", NULL, 0, NULL, &recipe, &errors));
+ *
  * Where a component's `name` changes in a later layer, the options that an earlier one
  * gave to the other component are dropped. */
 #ifndef ETUDE_RECIPE_H
@@ -100,7 +103,7 @@ struct et_recipe_profiler {
 
 /* Keys that stand beside an optimizer's own: et_part.extra. */
 struct et_recipe_optimizer {
-    struct et_parts groups; /* options: struct eti_group_options */
+    struct et_parts groups; /* what struct et_param_group is made of */
 };
 
 /* Keys that stand beside a dataset's own in eval_data: et_part.extra. */

@@ -5,7 +5,11 @@
  * A draw is a pure function of (seed, stream, index, ordinal), so it does not depend on
  * threads, ranks, workers or microbatches, and a resume restores a counter. INDEX is a
  * global sample index (or another counter the stream defines), ORDINAL numbers the
- * draws made for it. */
+ * draws made for it.
+ *
+ *     struct et_rng r = et_rng_at(seed, ET_RNG_USER, sample);
+ *     double x = et_rng_uniform(&r), y = et_rng_normal(&r);
+ */
 #ifndef ETUDE_RNG_H
 #define ETUDE_RNG_H
 

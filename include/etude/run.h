@@ -2,7 +2,13 @@
 /* run.h: what a run leaves behind, and what people see of it while it goes on.
  *
  * A run directory, the sink that keeps its records, a reader of those, and progress for
- * a terminal, a pipe, or a program. */
+ * a terminal, a pipe, or a program. The loss of each batch of a run:
+ *
+ *     ET_TRY(et_events_open(cx, "runs/brisk-otter/events.log", &events));
+ *     ET_TRY(et_events_fetch(events, "loss/train/total", 0, INT64_MAX, 1000, points,
+ *                            &n));
+ *     et_events_close(&events);
+ */
 #ifndef ETUDE_RUN_H
 #define ETUDE_RUN_H
 
@@ -46,7 +52,7 @@ void et_progress_clear(struct et_callback *progress);
 /* What the trainer cannot say of itself: that a run begins, and what became of it. */
 struct et_run_notice {
     const char *name, *directory;
-    const char *state;             /* a word of GLOSSARY.md */
+    const char *state;             /* as in run.json: "starting", "finished" ... */
     const struct et_state *at_end; /* NULL: it begins */
     int exit_code;                 /* at the end */
 };

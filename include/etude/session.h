@@ -86,7 +86,8 @@ ET_NODISCARD et_status et_session_trainer(struct et_session *s,
 const char *et_session_outcome(const struct et_session *s);
 /* Any thread: the run ends after the batch under way, and is saved. */
 void et_session_stop(struct et_session *s);
-/* Evaluates on the recipe's eval_data; the results are in the state's eval_metrics. */
+/* Evaluates on the recipe's eval_data; the results are what
+ * et_state_get_eval_metrics has then. */
 ET_NODISCARD et_status et_session_eval(struct et_session *s);
 /* The model's outputs at X, a leaf on the session's device, prepared as a loader does:
  * images f32 [N,C,H,W], tokens I32 [B,T]. *OUT is a leaf f32, row-major, the

@@ -173,8 +173,8 @@ void et_state_scale_grad(struct et_state *s, struct et_tensor *factor);
  * a NAME and microbatch. EINVAL: more than 16 names. */
 ET_NODISCARD et_status et_state_log_loss(struct et_state *s, const char *name,
                                          struct et_tensor *value);
-/* Dense targets: index targets as one-hot rows of f32, negative
- * ones all zero; dense ones as they are. */
+/* Dense targets: index targets as one-hot rows of f32, negative ones all zero; dense
+ * ones as they are. */
 struct et_tensor *et_state_dense_target(struct et_state *s, struct et_tensor *outputs,
                                         struct et_tensor *target);
 /* For a callback that has put other weights in place for a while, between evaluations

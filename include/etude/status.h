@@ -4,7 +4,18 @@
  * Every fallible function returns et_status; results leave through out-parameters.
  * The code tells the caller what to do, the sentence in the context tells the person.
  * The first error wins: what happens while cleaning up never overwrites it. Whoever
- * handles an error clears it. */
+ * handles an error clears it.
+ *
+ *     et_status status = et_model_load_weights(cx, model, path);
+ *     if (status != ET_OK) {
+ *         fprintf(stderr, "%s\n", et_error_get(cx)->message);
+ *         et_error_clear(cx);
+ *     }
+ *
+ * A pointer must be there unless the comment of its function says what NULL means. One
+ * that is missing is looked for by each function: nothing happens then, and one that
+ * returns a status gives EINVAL, "et_graph_new: dev is NULL"; others return NULL, 0 or
+ * false. What ends things (et_graph_free) takes NULL, and a pointer that holds it. */
 #ifndef ETUDE_STATUS_H
 #define ETUDE_STATUS_H
 

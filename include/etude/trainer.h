@@ -209,7 +209,7 @@ ET_NODISCARD et_status et_trainer_fit_with_sized(struct et_trainer *t, size_t si
 #define et_trainer_fit_with(t, ...)                                                    \
     et_trainer_fit_with_sized((t), sizeof(struct et_fit_options), __VA_ARGS__)
 /* Evaluates now on all evaluators, between EVAL_STANDALONE_START and _END; results are
- * in et_trainer_state()->eval_metrics. EINVAL: there is no evaluator. Where memory is
+ * what et_state_get_eval_metrics has then. EINVAL: there is no evaluator. Where memory is
  * short and grad_accum is auto, batches are evaluated in pieces. */
 ET_NODISCARD et_status et_trainer_eval(struct et_trainer *t);
 /* The same on N others, which are forgotten after it; only their metrics stay, in place
