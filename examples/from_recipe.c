@@ -2,8 +2,9 @@
 /* from_recipe.c: a recipe trained by a C program, and its model asked afterwards.
  *
  * et_trainer_from_recipe makes all that `etude train` makes of the same file, its run
- * directory too, and owns it; et_checkpoint_load_model makes the model again from what the run has saved, with
- * the transforms of its recipe, so that it can be given raw bytes.
+ * directory too, and owns it; et_checkpoint_load_model makes the model again from what
+ * the run has saved, with the transforms of its recipe, so that it can be given raw
+ * bytes.
  *
  *     cc from_recipe.c $(pkg-config --cflags --libs etude) -o from_recipe
  *     ./from_recipe recipe.yaml runs/mine

@@ -8,9 +8,10 @@
  *
  * A function such as et_relu(g, x) appends a node to the graph and returns the tensor
  * that will hold its value: ~100 ns, no kernel. et_eval plans and runs what is pending.
- * What is built from one et_graph_reset to the next is a step. The plan is found again by the graph's signature (ops, shapes, dtypes,
- * attributes, topology; never values), so from the second step on evaluating is a
- * replay of prepared kernels over fixed addresses.
+ * What is built from one et_graph_reset to the next is a step. The plan is found again
+ * by the graph's signature (ops, shapes, dtypes, attributes, topology; never values),
+ * so from the second step on evaluating is a replay of prepared kernels over fixed
+ * addresses.
  *
  * The first error of a function that appends sticks to the graph; later functions
  * return NULL and do nothing, whatever they are given; et_eval returns the status.

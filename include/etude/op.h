@@ -218,8 +218,8 @@ struct et_tensor *et_conv_transpose2d(struct et_graph *g, struct et_tensor *x,
                                       const struct et_conv2d_attr *o);
 /* softmax(scale q k^T + bias) v. q [B,H,T,D], k v [B,H,S,D], bias? [1|B,H,1|T,S]
  * (constant: it gets no gradient) -> [B,H,T,D]. CAUSAL: position i sees positions <= i.
- * A query that sees no key, for the bias is -infinity at all, gives 0 and has a gradient
- * of 0, as in PyTorch. SCALE 0 = 1/sqrt(D). */
+ * A query that sees no key, for the bias is -infinity at all, gives 0 and has a
+ * gradient of 0, as in PyTorch. SCALE 0 = 1/sqrt(D). */
 struct et_tensor *et_sdpa(struct et_graph *g, struct et_tensor *q, struct et_tensor *k,
                           struct et_tensor *v, struct et_tensor *bias, bool causal,
                           double scale);

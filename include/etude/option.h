@@ -124,8 +124,8 @@ enum {
     ET_OPT_BRIEF = 1024, /* TABLE: a value that is no mapping is that of its first row;
                             so it is written while the other rows are as their defaults,
                             which have to be spelled as they are printed */
-    ET_OPT_ITEMS = 4096, /* NODE: a list of components of KIND, each a name, or one name
-                            with its options; it is checked, and kept as it is written */
+    ET_OPT_ITEMS = 4096, /* NODE: a list of components of KIND, each a name, or a name
+                            with its options; it is checked, and kept as written */
 };
 
 struct et_option {

@@ -35,8 +35,8 @@ struct et_session;
 typedef et_status et_session_fn(void *data, enum et_event event,
                                 const struct et_state *state);
 
-/* Zeroes are the defaults. Borrowed for the call that opens the session; DATA, the sink,
- * algorithms and callbacks until it is closed. */
+/* Zeroes are the defaults. Borrowed for the call that opens the session; DATA, the
+ * sink, algorithms and callbacks until it is closed. */
 struct et_session_options {
     const struct et_override *overrides; /* of the recipe, in order */
     int n_overrides;
@@ -109,9 +109,9 @@ struct et_loader *et_session_loader(struct et_session *s, int i);
 
 /* ---- the same as a trainer ---- */
 
-/* et_session_open and et_session_trainer in one call, for who needs no more: the session
- * is closed as the trainer is freed, which ends the run. EINVAL: the recipe has no
- * train_data. */
+/* et_session_open and et_session_trainer in one call, for who needs no more: the
+ * session is closed as the trainer is freed, which ends the run. EINVAL: the recipe has
+ * no train_data. */
 ET_NODISCARD et_status et_trainer_from_recipe(struct et_ctx *cx, const char *path,
                                               const struct et_session_options *options,
                                               struct et_diagnostics *errors,

@@ -27,7 +27,8 @@
 extern "C" {
 #endif
 
-/* code, value, name, sentence. A code exists only where some caller acts differently on it. */
+/* code, value, name, sentence. A code exists only where some caller acts differently on
+ * it. */
 #define ET_STATUS_MAP(X)                                                               \
     X(OK, 0, "ok", "no error")                                                         \
     X(ENOMEM, 1, "out of memory", "free memory or lower the batch size")               \

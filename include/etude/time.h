@@ -14,7 +14,8 @@
 extern "C" {
 #endif
 
-/* code, value, suffix, name. DURATION is a fraction of max_duration; others are integral. */
+/* code, value, suffix, name. DURATION is a fraction of max_duration; others are
+ * integral. */
 #define ET_TIME_UNIT_MAP(X)                                                            \
     X(ITERATION, 0, "iter", "iteration")                                               \
     X(EPOCH, 1, "ep", "epoch")                                                         \

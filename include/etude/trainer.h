@@ -3,8 +3,8 @@
  *
  * A trainer borrows a model, data, an optimizer and schedules, calls algorithms and
  * callbacks at every event, and turns each batch into one evaluation of the step's
- * graph (k microbatches: k + 1). The comment in event.h has the events' order. That of a
- * recipe is made by et_trainer_from_recipe (session.h).
+ * graph (k microbatches: k + 1). The comment in event.h has the events' order. That of
+ * a recipe is made by et_trainer_from_recipe (session.h).
  *
  *     const struct et_trainer_config config = {
  *         .dev = dev, .model = model, .train = loader, .seed = 1,
@@ -209,8 +209,8 @@ ET_NODISCARD et_status et_trainer_fit_with_sized(struct et_trainer *t, size_t si
 #define et_trainer_fit_with(t, ...)                                                    \
     et_trainer_fit_with_sized((t), sizeof(struct et_fit_options), __VA_ARGS__)
 /* Evaluates now on all evaluators, between EVAL_STANDALONE_START and _END; results are
- * what et_state_get_eval_metrics has then. EINVAL: there is no evaluator. Where memory is
- * short and grad_accum is auto, batches are evaluated in pieces. */
+ * what et_state_get_eval_metrics has then. EINVAL: there is no evaluator. Where memory
+ * is short and grad_accum is auto, batches are evaluated in pieces. */
 ET_NODISCARD et_status et_trainer_eval(struct et_trainer *t);
 /* The same on N others, which are forgotten after it; only their metrics stay, in place
  * of those that had the same label. Intervals do not matter. */

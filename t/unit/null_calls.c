@@ -65,6 +65,8 @@ static struct {
     struct et_comm *comm;
     struct et_param_copy *copy;
     struct et_samples samples;
+    struct et_tokenizer *tokenizer;
+    struct et_encoder *encoder;
     struct et_diagnostic diagnostic;
     struct et_record record;
     void *options, *block;
@@ -161,6 +163,8 @@ sgd_options(void)
     X("struct et_dataset *", v.dataset)                                                \
     X("struct et_dataset_class *", v.dataset->type)                                    \
     X("struct et_loader *", v.loader)                                                  \
+    X("struct et_tokenizer *", v.tokenizer)                                            \
+    X("struct et_encoder *", v.encoder)                                                \
     X("struct et_batch *", v.batch)                                                    \
     X("struct et_metric *", v.metric)                                                  \
     X("struct et_metric_class *", et_metric_find("Accuracy"))                          \
@@ -212,6 +216,8 @@ sgd_options(void)
     X("et_optimizer_free", v.optimizer)                                                \
     X("et_dataset_close", v.dataset)                                                   \
     X("et_loader_free", v.loader)                                                      \
+    X("et_tokenizer_free", v.tokenizer)                                                \
+    X("et_encoder_free", v.encoder)                                                    \
     X("et_metric_free", v.metric)                                                      \
     X("et_log_free", v.log)                                                            \
     X("et_callback_free", v.history)                                                   \
@@ -456,8 +462,11 @@ make_data(void)
     et_options_free(&c->info, &o);
     must(et_loader_new(v.cx, v.dataset, &config, &v.loader));
     must(et_loader_next(v.cx, v.loader, &v.batch));
-    v.samples = (struct et_samples){
-        .x = v.batch->x_tensor, .target = v.batch->target_tensor, .n = 4};
+    must(et_tokenizer_open(v.cx, "bytes", &v.tokenizer));
+    must(et_encoder_new(v.cx, v.tokenizer, &v.encoder));
+    v.samples = (struct et_samples){.x = v.batch->field[ET_FIELD_X].tensor,
+                                    .target = v.batch->field[ET_FIELD_TARGET].tensor,
+                                    .n = 4};
 }
 
 static void

@@ -174,8 +174,9 @@ compare_rows(struct et_predictor *p)
 {
     const struct et_batch *batch;
     ET_TRY(et_loader_next(p->cx, p->loader, &batch));
-    const char *x = batch->x;
-    const size_t row = et_desc_bytes(&batch->x_desc) / TRIES;
+    const struct et_batch_field *first = &batch->field[ET_FIELD_X];
+    const char *x = first->host.any;
+    const size_t row = et_desc_bytes(&first->desc) / TRIES;
     bool same = true;
     for (int i = 1; i < TRIES; i++)
         same = same && memcmp(x, x + row * (size_t)i, row) == 0;
@@ -193,12 +194,12 @@ compare_rows(struct et_predictor *p)
 static et_status
 check_still(struct et_predictor *p)
 {
-    const struct et_data_facts *f = &p->like->set->facts;
-    const size_t bytes = (size_t)f->C * (size_t)f->H * (size_t)f->W;
+    const struct et_field *f = &p->like->set->facts.field[ET_FIELD_X];
     struct et_rng r = et_rng_at(0, ET_RNG_DATA, 0);
     void *block;
-    if (f->kind == ET_DATA_TOKENS)
+    if (f->kind != ET_FIELD_IMAGE || f->shape[1] < 0 || f->shape[2] < 0)
         return ET_OK;
+    const size_t bytes = (size_t)(f->shape[0] * f->shape[1] * f->shape[2]);
     ET_TRY(et_alloc(p->cx, TRIES * bytes, &block));
     unsigned char *sample = block;
     for (size_t i = 0; i < bytes; i++)

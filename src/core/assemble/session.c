@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* session.c: see etude/session.h: a recipe trained, evaluated or asked by a program; and
- * et_trainer_from_recipe, whose trainer is a session's and owns it. */
+/* session.c: see etude/session.h: a recipe trained, evaluated or asked by a program;
+ * and et_trainer_from_recipe, whose trainer is a session's and owns it. */
 #include "config.h"
 
 #include "etude/session.h"

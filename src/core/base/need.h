@@ -24,7 +24,7 @@ struct et_tensor *eti_graph_null(struct et_graph *g, const char *call,
     } while (0)
 
 /* For a function that returns a status; CX may be NULL. */
-#define ETI_NEED(cx, ...)   ETI_NEED_OR(eti_null, cx, __VA_ARGS__)
+#define ETI_NEED(cx, ...) ETI_NEED_OR(eti_null, cx, __VA_ARGS__)
 /* For one that appends to the graph G, which may be NULL. */
 #define ETI_NEED_IN(g, ...) ETI_NEED_OR(eti_graph_null, g, __VA_ARGS__)
 

@@ -9,8 +9,8 @@
 const struct et_field *
 et_field_find(const struct et_field *fields, int n, const char *name)
 {
-    for (int i = 0; i < n; i++)
-        if (strcmp(fields[i].name, name) == 0)
+    for (int i = 0; fields && name && i < n; i++)
+        if (fields[i].name && strcmp(fields[i].name, name) == 0)
             return &fields[i];
     return NULL;
 }
@@ -18,6 +18,8 @@ et_field_find(const struct et_field *fields, int n, const char *name)
 struct et_tensor *
 et_samples_find(const struct et_samples *s, const char *name)
 {
+    if (!s || !name)
+        return NULL;
     if (strcmp(name, "target") == 0)
         return s->target;
     for (int i = 0; i < s->n_others; i++)
@@ -31,6 +33,8 @@ et_samples_find(const struct et_samples *s, const char *name)
 void
 et_facts_add(struct et_data_facts *f, const struct et_field *field)
 {
+    if (!f || !field)
+        return;
     if (f->n_fields < ET_MAX_FIELDS)
         f->field[f->n_fields] = *field;
     f->n_fields++; /* one too many is found when the facts are checked */
@@ -40,6 +44,8 @@ void
 et_facts_images(struct et_data_facts *f, int64_t n, int C, int64_t H, int64_t W,
                 int64_t num_classes)
 {
+    if (!f)
+        return;
     *f = (struct et_data_facts){.n_samples = n, .bytes = H < 0 ? 0 : n * C * H * W};
     et_facts_add(f, &(struct et_field){.name = "image",
                                        .kind = ET_FIELD_IMAGE,
@@ -55,6 +61,8 @@ et_facts_images(struct et_data_facts *f, int64_t n, int C, int64_t H, int64_t W,
 void
 et_facts_stream(struct et_data_facts *f, int64_t n_tokens, int64_t vocab_size)
 {
+    if (!f)
+        return;
     struct et_field tokens = {.name = "tokens",
                               .kind = ET_FIELD_TOKENS,
                               .dtype = ET_I32,
@@ -71,7 +79,7 @@ et_facts_stream(struct et_data_facts *f, int64_t n_tokens, int64_t vocab_size)
 const struct et_field *
 et_facts_target(const struct et_data_facts *f)
 {
-    return f->n_fields > ET_FIELD_TARGET ? &f->field[ET_FIELD_TARGET] : NULL;
+    return f && f->n_fields > ET_FIELD_TARGET ? &f->field[ET_FIELD_TARGET] : NULL;
 }
 
 int64_t

@@ -247,6 +247,8 @@ et_batch_x(struct et_graph *g, const struct et_batch *b)
 struct et_samples
 et_batch_samples(struct et_graph *g, const struct et_batch *b)
 {
+    if (!b)
+        return (struct et_samples){0};
     struct et_samples s = {.x = et_batch_x(g, b), .n = b->n_samples};
     if (b->n_fields > ET_FIELD_TARGET)
         s.target = b->field[ET_FIELD_TARGET].tensor;
@@ -259,6 +261,8 @@ et_batch_samples(struct et_graph *g, const struct et_batch *b)
 struct et_tensor *
 et_batch_tensor(const struct et_batch *b, const char *name)
 {
+    if (!b)
+        return NULL;
     const struct et_field *field = et_field_find(b->fields, b->n_fields, name);
     return field ? b->field[field - b->fields].tensor : NULL;
 }

@@ -15,7 +15,9 @@
 void *
 et_sample_room(struct et_sample *s, int i, size_t bytes)
 {
-    struct eti_room *r = s->room;
+    struct eti_room *r = s ? s->room : NULL;
+    if (!r || i < 0 || i >= ET_MAX_FIELDS)
+        return NULL;
     if (r->bytes[i] >= bytes && r->block[i])
         return r->block[i];
     free(r->block[i]);
@@ -46,7 +48,8 @@ void
 et_sample_number(struct et_sample *s, int i, double number)
 {
     void *to = et_sample_room(s, i, sizeof number);
-    s->v[i].data = to;
+    if (s && i >= 0 && i < ET_MAX_FIELDS)
+        s->v[i].data = to;
     if (!to)
         return;
     switch (s->facts->field[i].dtype) {

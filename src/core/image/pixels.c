@@ -31,6 +31,8 @@ void *
 et_canvas_room(struct et_canvas *c, size_t bytes)
 {
     struct et_error why = {0};
+    if (!c || !c->room)
+        return NULL;
     return eti_scratch_need(c->room, bytes, &why) == ET_OK ? c->room->data : NULL;
 }
 

@@ -180,7 +180,7 @@ static void
 add_up(struct et_graph *g, struct et_metric *m, struct et_tensor *outputs,
        const struct et_samples *samples, bool begins)
 {
-    struct et_tensor *target = samples->target;
+    struct et_tensor *target = samples ? samples->target : NULL;
     if (!outputs || !target) {
         eti_missing(g, begins ? "et_metric_begin" : "et_metric_update",
                     ETI_LIST(outputs, target), 2);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/base/seams.h"
 #include "core/models/hub_config.h"
 #include "core/models/weight_folder.h"
@@ -47,7 +48,9 @@ et_model_from_folder(struct et_ctx *cx, const char *folder,
 {
     struct eti_hub_config config;
     void *options;
+    ETI_NEED(cx, out);
     *out = NULL;
+    ETI_NEED(cx, cx, folder);
     ET_TRY(eti_hub_config_read(cx, folder, &config));
     const struct et_model_class *type = et_model_class_find(config.model);
     if (facts) {
@@ -156,6 +159,7 @@ et_status
 et_model_export(struct et_ctx *cx, const struct et_model *m, const char *form,
                 uint32_t seed, const char *path)
 {
+    ETI_NEED(cx, cx, m, form, path);
     const char *name = m->type->info.name;
     bool known = false;
     for (const char *const *f = et_model_forms; *f; f++)

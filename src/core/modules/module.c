@@ -156,7 +156,7 @@ et_module_is(const struct et_module *m, const struct et_module_class *type)
 struct et_tensor *
 et_forward_input(const struct et_forward *f, const char *name)
 {
-    return f->samples ? et_samples_find(f->samples, name) : NULL;
+    return f && f->samples ? et_samples_find(f->samples, name) : NULL;
 }
 
 struct et_tensor *

@@ -92,7 +92,7 @@ ET_NODISCARD et_status eti_timm_cycle(const struct eti_sched_now *s,
         .name = "noise_range_t",                                                       \
         .type = ET_OPT_TIMES,                                                          \
         .offset = offsetof(S, field.range),                                            \
-        .units = ET_SCHEDULE_UNITS,                                                      \
+        .units = ET_SCHEDULE_UNITS,                                                    \
         .help = "noise on the rate: when it begins, and perhaps when it ends",         \
     },                                                                                 \
         {                                                                              \
@@ -126,7 +126,7 @@ ET_NODISCARD et_status eti_timm_cycle(const struct eti_sched_now *s,
         .type = ET_OPT_TIME,                                                           \
         .offset = offsetof(S, field.t_initial),                                        \
         .def = "1dur",                                                                 \
-        .units = ET_SCHEDULE_UNITS,                                                      \
+        .units = ET_SCHEDULE_UNITS,                                                    \
         .help = "length of the first cycle",                                           \
     },                                                                                 \
         ETI_OPTION_TIMM_FLOAT(S, field.alpha_f, "alpha_f", "0.0",                      \

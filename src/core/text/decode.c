@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decode.c: ids back into text. Steps work on a list of texts, one of each token, which
  * lie end to end in a buffer. */
+#include "core/base/need.h"
 #include "config.h"
 
 #include <inttypes.h>
@@ -246,6 +247,7 @@ et_status
 et_decode(struct et_encoder *e, const int32_t *id, int64_t n, unsigned flags,
           struct et_text *out)
 {
+    ETI_NEED(e ? e->cx : NULL, e, id, out);
     const struct et_tokenizer *t = e->t;
     bool bytes = t->n_joins == 1 && t->join[0].kind == ETI_JOIN_BYTES;
     struct eti_buf *text = &e->decoded[0];

@@ -3,6 +3,7 @@
  * a tokenizer's steps (impl.h). */
 #include <string.h>
 
+#include "core/base/need.h"
 #include "core/base/memory.h"
 #include "core/text/impl.h"
 #include "core/text/unicode.h"
@@ -12,7 +13,9 @@ et_status
 et_encoder_new(struct et_ctx *cx, const struct et_tokenizer *t, struct et_encoder **out)
 {
     struct et_encoder *e;
+    ETI_NEED(cx, out);
     *out = NULL;
+    ETI_NEED(cx, cx, t);
     ET_TRY(et_alloc(cx, sizeof *e, (void **)&e));
     e->cx = cx;
     e->t = t;
@@ -29,10 +32,10 @@ et_encoder_new(struct et_ctx *cx, const struct et_tokenizer *t, struct et_encode
 void
 et_encoder_free(struct et_encoder **encoder)
 {
-    struct et_encoder *e = *encoder;
-    *encoder = NULL;
+    struct et_encoder *e = encoder ? *encoder : NULL;
     if (!e)
         return;
+    *encoder = NULL;
     pcre2_match_data_free(e->match);
     void *const owned[] = {e->id,
                            e->second,
@@ -237,6 +240,7 @@ et_status
 et_encode(struct et_encoder *e, const char *text, size_t n, unsigned flags,
           struct et_encoding *out)
 {
+    ETI_NEED(e ? e->cx : NULL, e, text, out);
     *out = (struct et_encoding){0};
     e->n = 0;
     ET_TRY(put_text(e, text, n, flags));
@@ -266,6 +270,7 @@ et_status
 et_encode_pair(struct et_encoder *e, const char *a, size_t n_a, const char *b,
                size_t n_b, int64_t limit, unsigned flags, struct et_encoding *out)
 {
+    ETI_NEED(e ? e->cx : NULL, e, a, out);
     const struct et_tokenizer *t = e->t;
     bool framed = flags & ET_ENCODE_SPECIAL && (b ? t->n_two : t->n_one) > 0;
     const struct eti_frame *frame = !framed ? bare : b ? t->two : t->one;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tokenizer.c: opens tokenizers by what their files are, and says what they hold. */
+#include "core/base/need.h"
 #include "etude/tokenizer.h"
 
 #include <errno.h>
@@ -367,7 +368,9 @@ et_status
 et_tokenizer_open(struct et_ctx *cx, const char *path, struct et_tokenizer **out)
 {
     char file[ETI_PATH_MAX] = "bytes";
+    ETI_NEED(cx, out);
     *out = NULL;
+    ETI_NEED(cx, cx, path);
     if (strcmp(path, "bytes") != 0)
         ET_TRY(find_file(cx, path, file));
     ET_TRY(eti_tokenizer_new(cx, file, out));
@@ -398,10 +401,10 @@ free_stages(struct et_tokenizer *t)
 void
 et_tokenizer_free(struct et_tokenizer **tokenizer)
 {
-    struct et_tokenizer *t = *tokenizer;
-    *tokenizer = NULL;
+    struct et_tokenizer *t = tokenizer ? *tokenizer : NULL;
     if (!t)
         return;
+    *tokenizer = NULL;
     free_stages(t);
     eti_vocab_release(&t->vocab);
     eti_vocab_release(&t->bytes);
@@ -424,6 +427,8 @@ et_tokenizer_free(struct et_tokenizer **tokenizer)
 void
 et_tokenizer_get_info(const struct et_tokenizer *t, struct et_tokenizer_info *out)
 {
+    if (!t || !out)
+        return;
     static const char *const models[] = {"bytes", "bpe", "wordpiece", "unigram"};
     bool joins = t->n_joins == 1 && t->join[0].kind == ETI_JOIN_BYTES;
     bool exact = t->byte_level && t->n_norms == 0 && (joins || t->model == ETI_BYTES);
@@ -447,24 +452,26 @@ et_tokenizer_get_info(const struct et_tokenizer *t, struct et_tokenizer_info *ou
 const char *
 et_tokenizer_token(const struct et_tokenizer *t, int32_t id, size_t *n)
 {
-    return eti_vocab_text(&t->vocab, id, n);
+    return t && n ? eti_vocab_text(&t->vocab, id, n) : NULL;
 }
 
 int32_t
 et_tokenizer_id(const struct et_tokenizer *t, const char *text, size_t n)
 {
-    return eti_vocab_find(&t->vocab, text, n);
+    return t && text ? eti_vocab_find(&t->vocab, text, n) : -1;
 }
 
 bool
 et_tokenizer_is_special(const struct et_tokenizer *t, int32_t id)
 {
-    return id >= 0 && id < t->vocab.n && t->special[id] == 1;
+    return t && id >= 0 && id < t->vocab.n && t->special[id] == 1;
 }
 
 size_t
 et_tokenizer_cut(const struct et_tokenizer *t, const char *text, size_t n, size_t from)
 {
+    if (!t || !text)
+        return n;
     if (t->model == ETI_BYTES)
         return from < n ? from : n;
     for (size_t i = from ? from : 1; t->cuts && i + 1 < n; i++)
