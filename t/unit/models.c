@@ -256,12 +256,12 @@ spelled_out(void)
     layers("[flatten, linear: {out: 7}]", "10 classes",
            "a wrong number of outputs is told");
     layers("[linear: {out: 10}]", "flatten", "images before linear are told");
-    layers("[conv: {out: 10}]", "no layer conv", "an unknown layer is told");
+    layers("[conv: {out: 10}]", "unknown layer 'conv'", "an unknown layer is told");
     layers("[flatten, linear: {out: 10, bias: 1}]", "bias",
            "an unknown option is told");
     layers("[flatten, linear]", "'out' is missing", "a missing option is told");
-    layers("[relu: 5]", "a mapping", "options that are no mapping are told");
-    layers("[[flatten]]", "a layer is a name", "a list in the list is told");
+    layers("[relu: 5]", "expected mapping", "options that are no mapping are told");
+    layers("[[flatten]]", "expected name", "a list in the list is told");
 }
 
 /* Fails each allocation of a construction in turn. */

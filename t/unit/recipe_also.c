@@ -174,14 +174,13 @@ test_stored(void)
            "model.layers = [{layer_norm: {features: 8, no_affine: true}}]  "
            "(recipe.yaml:6:5)",
            "`elementwise_affine: false` as well");
-    parse(LAYERS("Conv2d: {out_channels: 8}\n    - ReLU\n    - nn.ReLU"));
+    parse(LAYERS("Conv2d: {out_channels: 8}\n    - ReLU"));
     is_str(line_of("model.layers"),
-           "model.layers = [{conv2d: {out: 8}}, relu, nn.ReLU]  (recipe.yaml:6:5)",
+           "model.layers = [{conv2d: {out: 8}}, relu]  (recipe.yaml:6:5)",
            "layers by PyTorch's names, with options or without, have ours");
-    parse(LAYERS("conv2d: {out: 8, bias: 3}"));
-    is_str(line_of("model.layers"),
-           "model.layers = [{conv2d: {out: 8, no_bias: 3}}]  (recipe.yaml:6:5)",
-           "what is no yes or no has no opposite, and stays to be refused");
+    refuses(LAYERS("conv2d: {out: 8, bias: 3}"),
+            "error E1203: recipe.yaml:6:30: model.layers.0.conv2d.no_bias: expected "
+            "true or false, got 3");
 }
 
 static void
