@@ -85,6 +85,15 @@ ET_NODISCARD et_status et_select_using_loss(struct et_ctx *cx, const float *loss
                                             int64_t n, double keep, struct et_rng *rng,
                                             int32_t *rows);
 
+/* SqueezeExcite on the tree below ROOT: behind convolutions with at least MIN_CHANNELS
+ * input and output channels; LATENT_CHANNELS below 1 are a fraction of a convolution's.
+ * *OUT as of et_apply_blurpool, here and below. */
+ET_NODISCARD et_status et_apply_squeeze_excite(struct et_ctx *cx,
+                                               struct et_module *root,
+                                               double latent_channels,
+                                               int64_t min_channels,
+                                               struct et_surgery *out);
+
 #ifdef __cplusplus
 }
 #endif

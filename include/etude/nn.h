@@ -366,6 +366,29 @@ struct et_bert_module {
     struct et_module *bert, *cls;
 };
 
+/* ---- what methods make of layers (functional.h) ---- */
+
+/* y = a x per channel, a = sigmoid(W2 relu(W1 mean of each channel)): Hu et al.,
+ * "Squeeze-and-excitation networks", 2018 (1709.01507). */
+struct et_squeeze_excite2d_options {
+    int64_t channels, latent_channels;
+};
+
+struct et_squeeze_excite2d_module {
+    struct et_module base;
+    struct et_module *pool_and_mlp;
+};
+
+struct et_squeeze_excite_conv2d_options {
+    struct et_module *conv; /* Conv2d to put it behind; becomes a child */
+    int64_t latent_channels;
+};
+
+struct et_squeeze_excite_conv2d_module {
+    struct et_module base;
+    struct et_module *conv, *se;
+};
+
 #ifdef __cplusplus
 }
 #endif

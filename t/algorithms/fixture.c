@@ -194,6 +194,30 @@ check_run(struct et_ctx *cx, struct run_setup setup, const char *name,
     check_runs(cx, setup, name, &(const struct choice){name, options}, 1);
 }
 
+static const char *wanted;
+static int told;
+
+static void
+count_told(void *data, enum et_log_level level, const char *text)
+{
+    (void)data, (void)level;
+    told += strcmp(text, wanted) == 0;
+}
+
+void
+check_told(struct et_ctx *cx, const char *name, const char *const *options,
+           const char *model, const char *want)
+{
+    struct et_algorithm *a = algorithm(cx, name, options);
+    wanted = want;
+    told = 0;
+    et_ctx_set_log(cx, ET_LOG_INFO, count_told, NULL);
+    train(cx, (struct run_setup){.n = 4, .model = model}, &a, 1);
+    et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
+    is_int(told, 1, "a run says \"%s\"", want);
+    et_algorithm_free(&a);
+}
+
 int
 finish(struct et_ctx *cx)
 {

@@ -60,6 +60,9 @@ void check_runs(struct et_ctx *cx, struct run_setup setup, const char *what,
                 const struct choice *choices, int n);
 void check_run(struct et_ctx *cx, struct run_setup setup, const char *name,
                const char *const *options);
+/* Tests that a run of MODEL with the algorithm NAME says WANT, a line of its own. */
+void check_told(struct et_ctx *cx, const char *name, const char *const *options,
+                const char *model, const char *want);
 /* Ends the test program: nothing of CX is left. */
 int finish(struct et_ctx *cx);
 

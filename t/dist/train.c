@@ -258,6 +258,7 @@ static const struct {
     {"mixup", "{alpha: 1.0}", true},
     {"progressive_resizing", "{initial_scale: 0.5, finetune_fraction: 0.1}", false},
     {"sam", "{rho: 0.1, interval: 2}", true},
+    {"squeeze_excite", "{min_channels: 3, latent_channels: 2}", false},
     {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
 };
 

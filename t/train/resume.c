@@ -38,6 +38,7 @@ static const struct {
     {"selective_backprop", "{start: 0.0, end: 1.0, keep: 0.5, interrupt: 3}"},
     {"progressive_resizing", "{initial_scale: 0.7, delay_fraction: 0.1, mode: crop}"},
     {"sam", "{rho: 0.05, interval: 2}"},
+    {"squeeze_excite", "{min_channels: 8, latent_channels: 0.5}"},
     {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}"},
 };
 

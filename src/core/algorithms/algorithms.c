@@ -139,6 +139,26 @@ et_algorithm_free(struct et_algorithm **out)
     et_free(a->cx, a);
 }
 
+/* ---- surgery ---- */
+
+et_status
+eti_end_surgery(struct et_state *s, et_status status, struct et_surgery *surgery,
+                int *n)
+{
+    *n = surgery->n;
+    if (status == ET_OK && surgery->n > 0)
+        status = et_state_follow_surgery(s);
+    et_surgery_release(surgery);
+    return status;
+}
+
+void
+eti_tell_changed(const struct et_algorithm *self, int n, int all, const char *things)
+{
+    et_report(self->cx, ET_LOG_INFO, "%s: %d of %d %s", self->type->info.name, n, all,
+              things);
+}
+
 /* ---- draws ---- */
 
 /* FNV-1a: a name's draws stay when the list of algorithms grows. */

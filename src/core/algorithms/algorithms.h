@@ -29,6 +29,16 @@
         .def = defaults, .choices = names, .flags = more, .help = words,               \
     }
 
+/* ---- surgery ---- */
+
+/* What follows the functions that replace modules: STATUS is how it went. The state
+ * follows, SURGERY is released; *N: how many were replaced. */
+ET_NODISCARD et_status eti_end_surgery(struct et_state *s, et_status status,
+                                       struct et_surgery *surgery, int *n);
+/* Says "SELF: N of ALL THINGS". */
+void eti_tell_changed(const struct et_algorithm *self, int n, int all,
+                      const char *things);
+
 /* ---- draws ---- */
 
 /* Where SELF's draws of kind PART begin in STREAM at sample INDEX: no two algorithms,

@@ -83,14 +83,12 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
 {
     const struct blurpool_options *o = self->options;
     struct et_surgery surgery;
+    int changed;
     (void)event;
     et_status status =
         et_apply_blurpool(s->cx, s->model->root, o->replace_convs, o->replace_maxpools,
                           o->blur_first, o->min_channels, &surgery);
-    if (status == ET_OK && surgery.n > 0)
-        status = et_state_follow_surgery(s);
-    et_surgery_release(&surgery);
-    ET_TRY(status);
+    ET_TRY(eti_end_surgery(s, status, &surgery, &changed));
     return report(s, log);
 }
 

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* golden.c: see golden.h. */
+#include "t/algorithms/golden.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "etude/nn.h"
+#include "t/unit/rig.h"
+
+enum { LINE = 1 << 16, MOST = 4096, PARAMS = 64 };
+
+struct param {
+    char name[128];
+    int ndim;
+    int64_t shape[ET_MAX_DIMS];
+};
+
+struct golden_case {
+    int n;
+    struct param param[PARAMS];
+    struct param input;
+    float output[MOST], gradient[MOST];
+    int64_t n_output, n_gradient;
+    char of[128];
+};
+
+struct et_module *
+golden_vision(struct et_ctx *cx)
+{
+    struct et_module *m;
+    need(cx, et_module_new(cx, &et_sequential_class, NULL, &m));
+    need(cx, ET_ADD(cx, m, NULL, conv2d, .in_channels = 3, .out_channels = 4,
+                    .kernel = 3, .padding = 1));
+    need(cx, ET_ADD(cx, m, NULL, batch_norm, .num_features = 4));
+    need(cx, et_module_add(cx, m, NULL, &et_silu_class, NULL));
+    need(cx, ET_ADD(cx, m, NULL, conv2d, .in_channels = 4, .out_channels = 6,
+                    .kernel = 3, .stride = 2, .padding = 1, .no_bias = true));
+    need(cx, et_module_add(cx, m, NULL, &et_silu_class, NULL));
+    need(cx, ET_ADD(cx, m, NULL, adaptive_avg_pool2d, .height = 1));
+    need(cx, et_module_add(cx, m, NULL, &et_flatten_class, NULL));
+    need(cx, ET_ADD(cx, m, NULL, linear, .in_features = 6, .out_features = 5));
+    return m;
+}
+
+int
+replaced(struct et_ctx *cx, et_status status, struct et_surgery *surgery)
+{
+    int n = surgery->n;
+    need(cx, status);
+    et_surgery_release(surgery);
+    return n;
+}
+
+void
+refused(struct et_ctx *cx, et_status status, const char *what)
+{
+    const char *why = take_error(cx);
+    ok(status == ET_EINVAL, "%s: %s", what, why);
+}
+
+/* ---- the file ---- */
+
+static void
+read_shape(const char *text, struct param *p)
+{
+    int used;
+    p->ndim = 0;
+    while (p->ndim < ET_MAX_DIMS &&
+           sscanf(text, "%lld%n", (long long *)&p->shape[p->ndim], &used) == 1) {
+        text += used;
+        p->ndim++;
+    }
+}
+
+static int64_t
+read_numbers(const char *text, float *out)
+{
+    int64_t n = 0;
+    char *end;
+    for (float v = strtof(text, &end); end != text && n < MOST;
+         v = strtof(text, &end)) {
+        out[n++] = v;
+        text = end;
+    }
+    return n;
+}
+
+/* The word behind KEY in LINE, into NAME; what follows it. NULL: another line. */
+static const char *
+word_of(const char *line, const char *key, char name[128])
+{
+    size_t n = strlen(key);
+    if (strncmp(line, key, n) != 0 || line[n] != ' ')
+        return NULL;
+    size_t length = strcspn(line + n + 1, " \n");
+    snprintf(name, 128, "%.*s", (int)length, line + n + 1);
+    return line + n + 1 + length;
+}
+
+static void
+read_line(const char *line, struct golden_case *c)
+{
+    const char *rest;
+    if (strncmp(line, "input ", 6) == 0)
+        read_shape(line + 6, &c->input);
+    if (strncmp(line, "output ", 7) == 0)
+        c->n_output = read_numbers(line + 7, c->output);
+    rest = c->n < PARAMS ? word_of(line, "param", c->param[c->n].name) : NULL;
+    if (rest)
+        read_shape(rest, &c->param[c->n++]);
+    rest = word_of(line, "gradient", c->of);
+    if (rest)
+        c->n_gradient = read_numbers(rest, c->gradient);
+}
+
+/* ---- the model ---- */
+
+static void
+fill(struct et_ctx *cx, struct et_leaves *l, const struct golden_case *c,
+     const char *name)
+{
+    float v[MOST];
+    bool same = l->n == c->n;
+    for (int i = 0; i < c->n; i++) {
+        struct et_leaf *leaf = et_leaves_find(l, c->param[i].name);
+        const struct et_desc *d = leaf ? &leaf->param->desc : NULL;
+        bool fits = d && d->ndim == c->param[i].ndim &&
+                    memcmp(d->shape, c->param[i].shape,
+                           (size_t)d->ndim * sizeof *d->shape) == 0;
+        if (!fits)
+            diag("%s: %s is not there, or has another shape", name, c->param[i].name);
+        same = same && fits;
+        if (!fits)
+            continue;
+        int64_t n = et_desc_count(d);
+        if (n > MOST)
+            bail("%s has %d numbers", c->param[i].name, (int)n);
+        rig_values((uint32_t)i, n, v);
+        for (int64_t k = 0; k < n; k++)
+            v[k] *= 0.5f;
+        need(cx, et_param_write(cx, leaf->param, v, n));
+    }
+    ok(same, "%s: %d parameters have Composer's names and shapes", name, c->n);
+}
+
+static struct et_tensor *
+input(struct formula *f, const struct golden_case *c)
+{
+    float v[MOST];
+    int32_t token[MOST];
+    int64_t n = 1;
+    for (int i = 0; i < c->input.ndim; i++)
+        n *= c->input.shape[i];
+    if (n > MOST)
+        bail("%d inputs", (int)n);
+    rig_values(1000, n, v);
+    if (c->input.ndim == 4)
+        return reals(f, v, c->input.ndim, c->input.shape);
+    for (int64_t i = 0; i < n; i++) /* make_methods.py's tokens: 1 to 10 */
+        token[i] = 1 + (int32_t)(((double)v[i] + 1) / 2 * 10);
+    return integers(f, token, c->input.ndim, c->input.shape);
+}
+
+static void
+compute(struct formula *f, struct et_module *root, struct et_leaves *l,
+        const struct golden_case *c, const char *name, double tolerance)
+{
+    float v[MOST], got[MOST];
+    struct et_tensor *x = input(f, c), *grad;
+    struct et_leaf *of = et_leaves_find(l, c->of);
+    if (!of)
+        bail("%s: there is no %s", name, c->of);
+    struct et_forward forward = {.g = f->g, .training = true};
+    struct et_tensor *y = et_forward(&forward, root, x);
+    need(f->cx, et_graph_status(f->g));
+    rig_values(1001, et_desc_count(&y->desc), v);
+    struct et_tensor *w = reals(f, v, y->desc.ndim, y->desc.shape);
+    struct et_tensor *loss = et_sum(f->g, et_mul(f->g, y, w), 0, false);
+    need(f->cx, et_grad(f->g, loss, &of->param->tensor, 1, &grad));
+    need(f->cx, et_eval(f->g, (struct et_tensor *[]){y, grad}, 2));
+    need(f->cx, et_tensor_read(f->cx, y, got, (size_t)c->n_output * sizeof *got));
+    is_near_array(got, c->output, c->n_output, tolerance, "%s: outputs are Composer's",
+                  name);
+    need(f->cx, et_tensor_read(f->cx, grad, got, (size_t)c->n_gradient * sizeof *got));
+    is_near_array(got, c->gradient, c->n_gradient, tolerance, "%s: the gradient of %s",
+                  name, c->of);
+    et_graph_reset(f->g);
+    et_tensor_free(&w);
+    et_tensor_free(&x);
+}
+
+/* A line "buffer NAME v v ..." */
+static void
+check_buffer(struct formula *f, struct et_module *root, const char *line,
+             double tolerance)
+{
+    struct et_leaves l;
+    char name[128];
+    float want[MOST], got[MOST];
+    const char *rest = word_of(line, "buffer", name);
+    if (!rest)
+        return;
+    int64_t n = read_numbers(rest, want);
+    need(f->cx, et_module_leaves(f->cx, root, ET_BUFFER, &l));
+    struct et_leaf *leaf = et_leaves_find(&l, name);
+    if (ok(leaf && et_desc_count(&leaf->param->desc) == n, "%s is there", name)) {
+        need(f->cx,
+             et_tensor_read(f->cx, leaf->param->tensor, got, (size_t)n * sizeof *got));
+        is_near_array(got, want, n, tolerance, "and has Composer's numbers");
+    }
+    et_leaves_release(&l);
+}
+
+/* The file is at the first line behind "case NAME"; ends at the next case. */
+static void
+check_case(FILE *file, struct formula *f, struct et_module *root, const char *name,
+           double tolerance)
+{
+    static char line[LINE];
+    static struct golden_case c;
+    struct et_leaves l;
+    c = (struct golden_case){0};
+    bool computed = false;
+    need(f->cx, et_module_leaves(f->cx, root, ET_PARAM, &l));
+    while (fgets(line, sizeof line, file) && strncmp(line, "case ", 5) != 0) {
+        read_line(line, &c);
+        if (c.n_gradient > 0 && !computed) {
+            fill(f->cx, &l, &c, name);
+            need(f->cx, et_module_bind(f->cx, root, f->dev, ET_PARAM | ET_BUFFER, 17));
+            compute(f, root, &l, &c, name, tolerance);
+            computed = true;
+        }
+        check_buffer(f, root, line, tolerance);
+    }
+    et_leaves_release(&l);
+    if (!computed)
+        bail("case %s has no gradient", name);
+}
+
+void
+golden_check(struct formula *f, struct et_module *root, const char *name,
+             double tolerance)
+{
+    static char line[LINE];
+    char key[160];
+    FILE *file = rig_golden("methods.txt");
+    snprintf(key, sizeof key, "case %s\n", name);
+    while (fgets(line, sizeof line, file))
+        if (strcmp(line, key) == 0) {
+            check_case(file, f, root, name, tolerance);
+            fclose(file);
+            return;
+        }
+    bail("t/golden/methods.txt has no case %s", name);
+}
