@@ -44,6 +44,8 @@ static const struct row {
 } rows[] = {
     {"squeeze_excite: {min_channels: 8, latent_channels: 0.5}", NET, 52, 66, 64, 80,
      true, 0},
+    {"swa: {swa_start: 0dur, swa_end: 0.9dur, update_interval: 1ba}", NET, 52, 52, 64,
+     64, true, 0},
 };
 
 struct result {

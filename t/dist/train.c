@@ -259,6 +259,7 @@ static const struct {
     {"progressive_resizing", "{initial_scale: 0.5, finetune_fraction: 0.1}", false},
     {"sam", "{rho: 0.1, interval: 2}", true},
     {"squeeze_excite", "{min_channels: 3, latent_channels: 2}", false},
+    {"swa", "{swa_start: 0dur, swa_end: 0.75dur, update_interval: 1ba}", false},
     {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
 };
 

@@ -44,6 +44,8 @@ static const struct {
      "algo ema on half_life=3ba"},
     {"progressive_resizing", WITH("  mixup:\n  progressive_resizing:\n"),
      WITH("  mixup:\n"), "algo progressive_resizing on"},
+    {"swa", WITH("  mixup:\n  swa: {swa_start: 0dur, update_interval: 1ba}\n"),
+     WITH("  mixup:\n"), "algo swa on swa_start=0dur update_interval=1ba"},
     {"selective_backprop", WITH("  mixup:\n  selective_backprop: {start: 0.2}\n"),
      WITH("  mixup:\n"), "algo selective_backprop on start=0.2"},
 };

@@ -39,6 +39,8 @@ static const struct {
     {"progressive_resizing", "{initial_scale: 0.7, delay_fraction: 0.1, mode: crop}"},
     {"sam", "{rho: 0.05, interval: 2}"},
     {"squeeze_excite", "{min_channels: 8, latent_channels: 0.5}"},
+    {"swa", "{swa_start: 0.2dur, swa_end: 0.8dur, update_interval: 1ba, "
+            "schedule_swa_lr: true, swa_lr: 0.005}"},
     {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}"},
 };
 

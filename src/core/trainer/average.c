@@ -165,6 +165,34 @@ eti_average_add(struct eti_average *a, const struct et_state *s, double smoothin
     return et_eval(g, NULL, 0);
 }
 
+et_status
+eti_average_mean(struct eti_average *a, const struct et_state *s,
+                 struct et_tensor *share)
+{
+    struct et_graph *g = s->graph;
+    ET_TRY(follow(a, s));
+    struct et_tensor *average = a->weights->values;
+    et_graph_reset(g);
+    et_assign(
+        g, average,
+        et_add(g, average, et_mul(g, et_sub(g, s->params->values, average), share)));
+    for (int i = 0; i < a->n; i++)
+        et_assign(g, a->pair[i].shadow, a->pair[i].live);
+    return et_eval(g, NULL, 0);
+}
+
+et_status
+eti_average_adopt(struct eti_average *a, const struct et_state *s)
+{
+    struct et_graph *g = s->graph;
+    ET_TRY(follow(a, s));
+    et_graph_reset(g);
+    et_assign(g, s->params->values, a->weights->values);
+    for (int i = 0; i < a->n; i++)
+        et_assign(g, a->pair[i].live, a->pair[i].shadow);
+    return et_eval(g, NULL, 0);
+}
+
 /* ---- as part of a step ---- */
 
 /* The average's leaf of weights from BEGIN on, described as DESC. */

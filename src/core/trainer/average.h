@@ -33,6 +33,12 @@ ET_NODISCARD et_status eti_average_add(struct eti_average *a, const struct et_st
 ET_NODISCARD et_status eti_average_append(struct eti_average *a,
                                           const struct et_state *s, double smoothing,
                                           bool *done);
+/* average += SHARE (values - average), SHARE f32 [1]; buffers become what they are. */
+ET_NODISCARD et_status eti_average_mean(struct eti_average *a, const struct et_state *s,
+                                        struct et_tensor *share);
+/* The values become the average, which stays. */
+ET_NODISCARD et_status eti_average_adopt(struct eti_average *a,
+                                         const struct et_state *s);
 /* Makes the average active, or the trained values again; nothing where they are. The N
  * tensors in WANT, values of the graph, are computed before; without any the graph is
  * reset first. */
