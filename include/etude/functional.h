@@ -94,6 +94,14 @@ ET_NODISCARD et_status et_apply_squeeze_excite(struct et_ctx *cx,
                                                int64_t min_channels,
                                                struct et_surgery *out);
 
+/* LayerFreezing: how much of the layers is frozen at ELAPSED. */
+double et_freeze_fraction(double elapsed, double freeze_start, double freeze_level);
+/* The first trunc(FRACTION (n - 1)) of ROOT's n layers, modules with parameters and
+ * without children in the order of declaration, require no gradient from here on.
+ * *FROZEN of *LAYERS; the caller then follows as after et_module_freeze. */
+void et_freeze_layers(struct et_module *root, double fraction, int *frozen,
+                      int *layers);
+
 #ifdef __cplusplus
 }
 #endif

@@ -46,6 +46,7 @@ static const struct row {
      true, 0},
     {"swa: {swa_start: 0dur, swa_end: 0.9dur, update_interval: 1ba}", NET, 52, 52, 64,
      64, true, 0},
+    {"layer_freezing: {freeze_start: 0}", NET, 52, 37, 64, 42, true, 1},
 };
 
 struct result {

@@ -260,6 +260,7 @@ static const struct {
     {"sam", "{rho: 0.1, interval: 2}", true},
     {"squeeze_excite", "{min_channels: 3, latent_channels: 2}", false},
     {"swa", "{swa_start: 0dur, swa_end: 0.75dur, update_interval: 1ba}", false},
+    {"layer_freezing", "{freeze_start: 0.0}", false},
     {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
 };
 

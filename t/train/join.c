@@ -46,6 +46,8 @@ static const struct {
      WITH("  mixup:\n"), "algo progressive_resizing on"},
     {"swa", WITH("  mixup:\n  swa: {swa_start: 0dur, update_interval: 1ba}\n"),
      WITH("  mixup:\n"), "algo swa on swa_start=0dur update_interval=1ba"},
+    {"layer_freezing", WITH("  mixup:\n  layer_freezing: {freeze_start: 0}\n"),
+     WITH("  mixup:\n"), "algo layer_freezing on freeze_start=0"},
     {"selective_backprop", WITH("  mixup:\n  selective_backprop: {start: 0.2}\n"),
      WITH("  mixup:\n"), "algo selective_backprop on start=0.2"},
 };

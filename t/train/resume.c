@@ -41,6 +41,7 @@ static const struct {
     {"squeeze_excite", "{min_channels: 8, latent_channels: 0.5}"},
     {"swa", "{swa_start: 0.2dur, swa_end: 0.8dur, update_interval: 1ba, "
             "schedule_swa_lr: true, swa_lr: 0.005}"},
+    {"layer_freezing", "{freeze_start: 0.1}"},
     {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}"},
 };
 
