@@ -102,6 +102,12 @@ double et_freeze_fraction(double elapsed, double freeze_start, double freeze_lev
 void et_freeze_layers(struct et_module *root, double fraction, int *frozen,
                       int *layers);
 
+/* GhostBatchNorm on the tree below ROOT: all batch norms. */
+ET_NODISCARD et_status et_apply_ghost_batchnorm(struct et_ctx *cx,
+                                                struct et_module *root,
+                                                int64_t ghost_batch_size,
+                                                struct et_surgery *out);
+
 #ifdef __cplusplus
 }
 #endif

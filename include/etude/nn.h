@@ -389,6 +389,20 @@ struct et_squeeze_excite_conv2d_module {
     struct et_module *conv, *se;
 };
 
+/* In training, batch norm of ghost_batch_size samples at a time: of N samples ceil(N /
+ * size) parts of one length, but for the last. EINVAL, of the graph, for a smaller
+ * batch. */
+struct et_ghost_batch_norm_options {
+    struct et_module *batchnorm; /* becomes a child */
+    int64_t ghost_batch_size;
+};
+
+struct et_ghost_batch_norm_module {
+    struct et_module base;
+    struct et_module *batchnorm;
+    int64_t ghost_batch_size;
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -47,6 +47,7 @@ static const struct row {
     {"swa: {swa_start: 0dur, swa_end: 0.9dur, update_interval: 1ba}", NET, 52, 52, 64,
      64, true, 0},
     {"layer_freezing: {freeze_start: 0}", NET, 52, 37, 64, 42, true, 1},
+    {"ghost_batchnorm: {ghost_batch_size: 4}", RESIDUAL, 82, 147, 94, 159, false, 0},
 };
 
 struct result {

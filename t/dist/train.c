@@ -261,15 +261,36 @@ static const struct {
     {"squeeze_excite", "{min_channels: 3, latent_channels: 2}", false},
     {"swa", "{swa_start: 0dur, swa_end: 0.75dur, update_interval: 1ba}", false},
     {"layer_freezing", "{freeze_start: 0.0}", false},
+    {"ghost_batchnorm", "{ghost_batch_size: 2}", true},
     {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
 };
 
+/* With which recipe, where it is not PLAIN. */
+static const struct {
+    const char *name, *text;
+} bases[] = {
+    {"ghost_batchnorm", RESNET("8ba") EVALUATED "algorithms:\n  "},
+};
+
+/* The recipe of algorithm I. */
 static void
-test_algorithm(const char *name, const char *options, bool own)
+write_recipe(size_t i, char text[2048])
 {
+    const char *base = PLAIN;
+    for (size_t k = 0; k < sizeof bases / sizeof *bases; k++)
+        if (strcmp(bases[k].name, algorithms[i].name) == 0)
+            base = bases[k].text;
+    snprintf(text, 2048, "%s%s: %s\n", base, algorithms[i].name, algorithms[i].options);
+}
+
+static void
+test_algorithm(size_t i)
+{
+    const char *name = algorithms[i].name;
+    const bool own = algorithms[i].own;
     char text[2048];
     struct job one, two, again;
-    snprintf(text, sizeof text, "%s%s: %s\n", PLAIN, name, options);
+    write_recipe(i, text);
     const struct job what = {.recipe = text, .choice = {.grad_accum = 1}};
     run(1, &what, &one);
     run(2, &what, &two);
@@ -742,7 +763,7 @@ main(void)
         for (int world = 2; world <= (i < 4 ? 4 : 2); world += 2)
             test_same(world, same[i].name, same[i].recipe, same[i].accum);
     for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
-        test_algorithm(algorithms[i].name, algorithms[i].options, algorithms[i].own);
+        test_algorithm(i);
     ok(!untested(), "every algorithm has a case");
     test_overflow();
     test_reasons();
@@ -757,8 +778,7 @@ main(void)
     test_resume("sam", LENET("10ba") "algorithms:\n  sam: {interval: 2}\n");
     for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
         char text[2048], name[64];
-        snprintf(text, sizeof text, "%s%s: %s\n", PLAIN, algorithms[i].name,
-                 algorithms[i].options);
+        write_recipe(i, text);
         snprintf(name, sizeof name, "alone-%s", algorithms[i].name);
         test_resume(name, text);
     }

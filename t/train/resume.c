@@ -42,6 +42,7 @@ static const struct {
     {"swa", "{swa_start: 0.2dur, swa_end: 0.8dur, update_interval: 1ba, "
             "schedule_swa_lr: true, swa_lr: 0.005}"},
     {"layer_freezing", "{freeze_start: 0.1}"},
+    {"ghost_batchnorm", "{ghost_batch_size: 4}"},
     {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}"},
 };
 
