@@ -262,6 +262,7 @@ static const struct {
     {"swa", "{swa_start: 0dur, swa_end: 0.75dur, update_interval: 1ba}", false},
     {"layer_freezing", "{freeze_start: 0.0}", false},
     {"ghost_batchnorm", "{ghost_batch_size: 2}", true},
+    {"channels_last", "", false},
     {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
 };
 
