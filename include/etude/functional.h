@@ -113,6 +113,14 @@ ET_NODISCARD et_status et_apply_ghost_batchnorm(struct et_ctx *cx,
 ET_NODISCARD et_status et_apply_channels_last(struct et_ctx *cx, struct et_module *root,
                                               int *n, int *all);
 
+/* Factorize on the tree below ROOT: convolutions of one group and linear layers with at
+ * least so many inputs and outputs, where the two that take their place have less work.
+ * Latent numbers below 1 are fractions of the smaller of inputs and outputs. */
+ET_NODISCARD et_status et_apply_factorization(
+    struct et_ctx *cx, struct et_module *root, bool factorize_convs,
+    bool factorize_linears, int64_t min_channels, double latent_channels,
+    int64_t min_features, double latent_features, struct et_surgery *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -403,6 +403,28 @@ struct et_ghost_batch_norm_module {
     int64_t ghost_batch_size;
 };
 
+/* The most latent channels or features with which two layers multiply and add less
+ * than one of FAN_IN inputs and OUT outputs. */
+int64_t et_factorized_max(int64_t fan_in, int64_t out);
+
+/* LAYER's place is taken by one to LATENT channels or features and one from these, both
+ * with new weights. EINVAL: LATENT is above et_factorized_max. */
+struct et_factorized_conv2d_options {
+    struct et_module *layer; /* Conv2d of one group to imitate; borrowed */
+    int64_t latent;
+};
+
+struct et_factorized_linear_options {
+    struct et_module *layer; /* Linear to imitate; borrowed */
+    int64_t latent;
+};
+
+/* Of both classes. */
+struct et_factorized_module {
+    struct et_module base;
+    struct et_module *module0, *module1;
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -49,6 +49,8 @@ static const struct row {
     {"layer_freezing: {freeze_start: 0}", NET, 52, 37, 64, 42, true, 1},
     {"ghost_batchnorm: {ghost_batch_size: 4}", RESIDUAL, 82, 147, 94, 159, false, 0},
     {"channels_last:", NET, 52, 52, 64, 64, true, 0},
+    {"factorize: {min_channels: 8, min_features: 8, latent_features: 4}", NET, 52, 61,
+     64, 76, true, 0},
 };
 
 struct result {

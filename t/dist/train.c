@@ -263,6 +263,9 @@ static const struct {
     {"layer_freezing", "{freeze_start: 0.0}", false},
     {"ghost_batchnorm", "{ghost_batch_size: 2}", true},
     {"channels_last", "", false},
+    {"factorize",
+     "{min_channels: 3, latent_channels: 1, min_features: 4, latent_features: 2}",
+     false},
     {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
 };
 

@@ -43,6 +43,7 @@ static const struct {
             "schedule_swa_lr: true, swa_lr: 0.005}"},
     {"layer_freezing", "{freeze_start: 0.1}"},
     {"ghost_batchnorm", "{ghost_batch_size: 4}"},
+    {"factorize", "{min_channels: 16}"},
     {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}"},
 };
 
