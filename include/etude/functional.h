@@ -121,6 +121,13 @@ ET_NODISCARD et_status et_apply_factorization(
     bool factorize_linears, int64_t min_channels, double latent_channels,
     int64_t min_features, double latent_features, struct et_surgery *out);
 
+/* WeightStandardization on the tree below ROOT: all convolutions but the last so
+ * many. */
+ET_NODISCARD et_status et_apply_weight_standardization(struct et_ctx *cx,
+                                                       struct et_module *root,
+                                                       int64_t n_last_layers_ignore,
+                                                       struct et_surgery *out);
+
 #ifdef __cplusplus
 }
 #endif

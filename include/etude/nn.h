@@ -425,6 +425,13 @@ struct et_factorized_module {
     struct et_module *module0, *module1;
 };
 
+/* A Conv2d, also to surgery, that uses et_standardize_weight(weight). */
+struct et_standardized_conv2d_options {
+    struct et_module *conv; /* Conv2d to imitate; borrowed, its values are moved out */
+};
+/* (w - mean) / sqrt(var + 1e-10) over each filter of W [K,C,R,S]. */
+struct et_tensor *et_standardize_weight(struct et_graph *g, struct et_tensor *w);
+
 #ifdef __cplusplus
 }
 #endif

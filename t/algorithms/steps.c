@@ -51,6 +51,7 @@ static const struct row {
     {"channels_last:", NET, 52, 52, 64, 64, true, 0},
     {"factorize: {min_channels: 8, min_features: 8, latent_features: 4}", NET, 52, 61,
      64, 76, true, 0},
+    {"weight_standardization:", NET, 52, 56, 64, 70, true, 0},
 };
 
 struct result {

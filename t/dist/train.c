@@ -266,6 +266,7 @@ static const struct {
     {"factorize",
      "{min_channels: 3, latent_channels: 1, min_features: 4, latent_features: 2}",
      false},
+    {"weight_standardization", "", false},
     {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
 };
 
