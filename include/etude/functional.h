@@ -128,6 +128,11 @@ ET_NODISCARD et_status et_apply_weight_standardization(struct et_ctx *cx,
                                                        int64_t n_last_layers_ignore,
                                                        struct et_surgery *out);
 
+/* LowPrecisionLayerNorm on the tree below ROOT: all layer norms. */
+ET_NODISCARD et_status et_apply_low_precision_layernorm(struct et_ctx *cx,
+                                                        struct et_module *root,
+                                                        struct et_surgery *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -432,6 +432,17 @@ struct et_standardized_conv2d_options {
 /* (w - mean) / sqrt(var + 1e-10) over each filter of W [K,C,R,S]. */
 struct et_tensor *et_standardize_weight(struct et_graph *g, struct et_tensor *w);
 
+/* A LayerNorm, also to surgery, that a graph of mixed precision computes in its low
+ * dtype. */
+struct et_low_precision_layer_norm_options {
+    struct et_module *norm; /* to imitate; borrowed, its values are moved out */
+};
+
+/* The same of a GroupNorm. */
+struct et_low_precision_group_norm_options {
+    struct et_module *norm;
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -52,6 +52,7 @@ static const struct row {
     {"factorize: {min_channels: 8, min_features: 8, latent_features: 4}", NET, 52, 61,
      64, 76, true, 0},
     {"weight_standardization:", NET, 52, 56, 64, 70, true, 0},
+    {"low_precision_layernorm:", GPT2_NET, 79, 79, 95, 114, true, 0},
 };
 
 struct result {

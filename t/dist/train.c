@@ -267,6 +267,7 @@ static const struct {
      "{min_channels: 3, latent_channels: 1, min_features: 4, latent_features: 2}",
      false},
     {"weight_standardization", "", false},
+    {"low_precision_layernorm", "", true},
     {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
 };
 
@@ -275,6 +276,7 @@ static const struct {
     const char *name, *text;
 } bases[] = {
     {"ghost_batchnorm", RESNET("8ba") EVALUATED "algorithms:\n  "},
+    {"low_precision_layernorm", "precision: amp_bf16\n" GPT("8ba") "algorithms:\n  "},
 };
 
 /* The recipe of algorithm I. */

@@ -47,6 +47,13 @@ static const struct {
     {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}"},
 };
 
+/* And in which run, where it is not IMAGE_RUN. */
+static const struct {
+    const char *name, *text;
+} runs[] = {
+    {"low_precision_layernorm", GPT("10ba") "precision: amp_bf16\n"},
+};
+
 static const struct {
     const char *name, *text;
 } others[] = {
@@ -206,12 +213,14 @@ static void
 check_algorithm(struct et_ctx *cx, const struct et_algorithm_class *c)
 {
     char text[4096];
-    const char *with = "";
+    const char *with = "", *run = IMAGE_RUN;
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (strcmp(options[i].name, c->info.name) == 0)
             with = options[i].text;
-    snprintf(text, sizeof text, "%salgorithms:\n  %s: %s\n", IMAGE_RUN, c->info.name,
-             with);
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+        if (strcmp(runs[i].name, c->info.name) == 0)
+            run = runs[i].text;
+    snprintf(text, sizeof text, "%salgorithms:\n  %s: %s\n", run, c->info.name, with);
     check_recipe(cx, c->info.name, text);
 }
 
