@@ -133,6 +133,11 @@ ET_NODISCARD et_status et_apply_low_precision_layernorm(struct et_ctx *cx,
                                                         struct et_module *root,
                                                         struct et_surgery *out);
 
+/* LowPrecisionGroupNorm on the tree below ROOT: all group norms. */
+ET_NODISCARD et_status et_apply_low_precision_groupnorm(struct et_ctx *cx,
+                                                        struct et_module *root,
+                                                        struct et_surgery *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -53,6 +53,7 @@ static const struct row {
      64, 76, true, 0},
     {"weight_standardization:", NET, 52, 56, 64, 70, true, 0},
     {"low_precision_layernorm:", GPT2_NET, 79, 79, 95, 114, true, 0},
+    {"low_precision_groupnorm:", NET, 52, 52, 64, 64, true, 0},
 };
 
 struct result {

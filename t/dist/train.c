@@ -268,6 +268,7 @@ static const struct {
      false},
     {"weight_standardization", "", false},
     {"low_precision_layernorm", "", true},
+    {"low_precision_groupnorm", "", true},
     {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
 };
 
@@ -277,6 +278,7 @@ static const struct {
 } bases[] = {
     {"ghost_batchnorm", RESNET("8ba") EVALUATED "algorithms:\n  "},
     {"low_precision_layernorm", "precision: amp_bf16\n" GPT("8ba") "algorithms:\n  "},
+    {"low_precision_groupnorm", "precision: amp_bf16\n" PLAIN},
 };
 
 /* The recipe of algorithm I. */

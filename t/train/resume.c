@@ -52,6 +52,7 @@ static const struct {
     const char *name, *text;
 } runs[] = {
     {"low_precision_layernorm", GPT("10ba") "precision: amp_bf16\n"},
+    {"low_precision_groupnorm", LAYERS("3ep") "precision: amp_bf16\n"},
 };
 
 static const struct {

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* low_precision_groupnorm.c: group norms in the dtype of mixed precision.
+ *
+ * Spec/algorithms.md 2.16; the norm: modules/low_precision.c. */
+#include "config.h"
+
+#include "core/algorithms/low_precision.h"
+#include "etude/nn.h"
+
+static et_status
+replace_norm(struct et_ctx *cx, struct et_module *old, int index, void *data,
+             struct et_module **out)
+{
+    (void)index, (void)data;
+    if (et_module_is(old, &et_low_precision_group_norm_class))
+        return ET_OK;
+    return ET_NEW(cx, out, low_precision_group_norm, .norm = old);
+}
+
+et_status
+et_apply_low_precision_groupnorm(struct et_ctx *cx, struct et_module *root,
+                                 struct et_surgery *out)
+{
+    static const struct et_surgery_policy policy = {&et_group_norm_class, replace_norm};
+    return et_module_replace(cx, root, &policy, 1, NULL, out);
+}
+
+static et_status
+apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
+      struct et_log *log)
+{
+    (void)event, (void)log;
+    return eti_low_precision_apply(self, s, &et_group_norm_class, "group norms",
+                                   et_apply_low_precision_groupnorm);
+}
+
+static const struct et_option table[] = {
+    ETI_ENUM(eti_low_precision_options, apply_at, "init", eti_low_precision_times, 0,
+             "when the norms are replaced"),
+    {.name = NULL},
+};
+
+const struct et_algorithm_class et_algorithm_low_precision_groupnorm = {
+    .info =
+        {
+            .name = "low_precision_groupnorm",
+            .class_name = "LowPrecisionGroupNorm",
+            .summary = "compute group norms in low precision",
+            .source = "MosaicML Composer",
+            .applies_to = "vision",
+            .options = table,
+            .options_size = sizeof(struct eti_low_precision_options),
+        },
+    .events = ET_ON(INIT) | ET_ON(BEFORE_LOAD) | ET_ON(AFTER_LOAD),
+    .flags = ET_ALG_REQUIRED_ON_LOAD,
+    .match = eti_low_precision_match,
+    .apply = apply,
+};
