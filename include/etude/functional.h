@@ -138,6 +138,14 @@ ET_NODISCARD et_status et_apply_low_precision_groupnorm(struct et_ctx *cx,
                                                         struct et_module *root,
                                                         struct et_surgery *out);
 
+/* GatedLinearUnits on the tree below ROOT: the feed-forward parts of a BERT model,
+ * whose intermediate modules become identities. ACT: of the gate; NULL: the model's
+ * own. EINVAL: the model is no BERT, or has activations of several kinds and ACT is
+ * NULL. */
+ET_NODISCARD et_status et_apply_gated_linear_units(
+    struct et_ctx *cx, struct et_module *root, const struct et_module_class *act,
+    bool gated_layer_bias, bool non_gated_layer_bias, struct et_surgery *out);
+
 #ifdef __cplusplus
 }
 #endif

@@ -443,6 +443,20 @@ struct et_low_precision_group_norm_options {
     struct et_module *norm;
 };
 
+/* LN(wo(dropout(act(gated_layer x) * (non_gated_layer x))) + f->residual), in the place
+ * of a BertOutput whose sizes, dropout and eps it takes: Shazeer, "GLU variants improve
+ * transformer", 2020 (2002.05202). */
+struct et_bert_gated_output_options {
+    struct et_module *output;          /* BertOutput to imitate; borrowed */
+    const struct et_module_class *act; /* one without options */
+    bool gated_layer_bias, non_gated_layer_bias;
+};
+
+struct et_bert_gated_output_module {
+    struct et_module base;
+    struct et_module *gated_layer, *non_gated_layer, *act, *wo, *dropout, *layernorm;
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -54,6 +54,7 @@ static const struct row {
     {"weight_standardization:", NET, 52, 56, 64, 70, true, 0},
     {"low_precision_layernorm:", GPT2_NET, 79, 79, 95, 114, true, 0},
     {"low_precision_groupnorm:", NET, 52, 52, 64, 64, true, 0},
+    {"gated_linear_units:", BERT_NET, 114, 120, 145, 151, true, 0},
 };
 
 struct result {

@@ -269,6 +269,7 @@ static const struct {
     {"weight_standardization", "", false},
     {"low_precision_layernorm", "", true},
     {"low_precision_groupnorm", "", true},
+    {"gated_linear_units", "", true},
     {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
 };
 
@@ -279,6 +280,7 @@ static const struct {
     {"ghost_batchnorm", RESNET("8ba") EVALUATED "algorithms:\n  "},
     {"low_precision_layernorm", "precision: amp_bf16\n" GPT("8ba") "algorithms:\n  "},
     {"low_precision_groupnorm", "precision: amp_bf16\n" PLAIN},
+    {"gated_linear_units", BERT("8ba") "algorithms:\n  "},
 };
 
 /* The recipe of algorithm I. */

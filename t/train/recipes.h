@@ -47,6 +47,11 @@
 #define GPT_REST                 GPT_MODEL TOKEN_DATA ADAMW
 #define GPT_SEED(duration, seed) "max_duration: " duration "\nseed: " seed "\n" GPT_REST
 
+#define BERT(duration)                                                                 \
+    "max_duration: " duration "\nseed: 17\n"                                           \
+    "model: {name: bert, n_layers: 2, d_model: 32, n_heads: 4, max_seq_len: 16,\n"     \
+    "        vocab_size: 64, dropout: 0.1}\n" TOKEN_DATA ADAMW
+
 #define LENET(duration)                                                                \
     "max_duration: " duration "\nseed: 17\nmodel: {name: lenet}\n" IMAGE_DATA ADAMW
 

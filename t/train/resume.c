@@ -53,6 +53,7 @@ static const struct {
 } runs[] = {
     {"low_precision_layernorm", GPT("10ba") "precision: amp_bf16\n"},
     {"low_precision_groupnorm", LAYERS("3ep") "precision: amp_bf16\n"},
+    {"gated_linear_units", BERT("10ba")},
 };
 
 static const struct {

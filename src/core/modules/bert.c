@@ -218,6 +218,68 @@ BERT_CLASS(bert_self_output, "BertSelfOutput", "end of an attention branch",
 BERT_CLASS(bert_output, "BertOutput", "end of a feed-forward branch",
            .children = output_children)
 
+/* ---- the gated end of a feed-forward branch ---- */
+
+static et_status
+bert_gated_output_init(struct et_ctx *cx, struct et_module *base, const void *options)
+{
+    struct et_bert_gated_output_module *m = (struct et_bert_gated_output_module *)base;
+    const struct et_bert_gated_output_options *o = options;
+    if (!o->output || !et_module_is(o->output, &et_bert_output_class) || !o->act)
+        return ET_FAIL(cx, ET_EINVAL,
+                       "bert_gated_output is made from a BertOutput and an activation");
+    const struct et_bert_output_module *old = (struct et_bert_output_module *)o->output;
+    const struct et_linear_options *l = &((struct et_linear_module *)old->dense)->o;
+    const struct et_layer_norm_module *norm =
+        (struct et_layer_norm_module *)old->LayerNorm;
+    int64_t d = l->out_features, wide = l->in_features;
+    ET_TRY(ET_NEW(cx, &m->gated_layer, linear, .in_features = d, .out_features = wide,
+                  .no_bias = !o->gated_layer_bias));
+    ET_TRY(ET_NEW(cx, &m->non_gated_layer, linear, .in_features = d,
+                  .out_features = wide, .no_bias = !o->non_gated_layer_bias));
+    ET_TRY(et_module_new(cx, o->act, NULL, &m->act));
+    ET_TRY(ET_NEW(cx, &m->wo, linear, .in_features = wide, .out_features = d));
+    ET_TRY(ET_NEW(cx, &m->dropout, dropout,
+                  .p = ((struct et_dropout_module *)old->dropout)->o.p));
+    return ET_NEW(cx, &m->layernorm, layer_norm, .features = d, .eps = norm->o.eps);
+}
+
+static struct et_tensor *
+bert_gated_output_forward(struct et_module *base, struct et_forward *f,
+                          struct et_tensor *x)
+{
+    struct et_bert_gated_output_module *m = (struct et_bert_gated_output_module *)base;
+    struct et_tensor *gate = et_forward(f, m->act, et_forward(f, m->gated_layer, x));
+    struct et_tensor *u = et_mul(f->g, gate, et_forward(f, m->non_gated_layer, x));
+    u = et_forward(f, m->wo, et_forward(f, m->dropout, u));
+    return et_forward(f, m->layernorm, et_add(f->g, u, f->residual));
+}
+
+const struct et_module_class et_bert_gated_output_class = {
+    .info =
+        {
+            .name = "bert_gated_output",
+            .class_name = "BERTGatedFFOutput",
+            .summary = "gated feed-forward branch and its end",
+            .source = "arXiv 2002.05202",
+            .applies_to = "text",
+            .options_size = sizeof(struct et_bert_gated_output_options),
+        },
+    .size = sizeof(struct et_bert_gated_output_module),
+    .children =
+        (const struct et_slot[]){
+            ET_SLOT(et_bert_gated_output_module, gated_layer),
+            ET_SLOT(et_bert_gated_output_module, non_gated_layer),
+            ET_SLOT(et_bert_gated_output_module, act),
+            ET_SLOT(et_bert_gated_output_module, wo),
+            ET_SLOT(et_bert_gated_output_module, dropout),
+            ET_SLOT(et_bert_gated_output_module, layernorm),
+            {0},
+        },
+    .init = bert_gated_output_init,
+    .forward = bert_gated_output_forward,
+};
+
 /* ---- attention and its end ---- */
 
 static et_status
