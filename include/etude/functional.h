@@ -146,6 +146,15 @@ ET_NODISCARD et_status et_apply_gated_linear_units(
     struct et_ctx *cx, struct et_module *root, const struct et_module_class *act,
     bool gated_layer_bias, bool non_gated_layer_bias, struct et_surgery *out);
 
+/* Alibi on the tree below ROOT: the attentions of GPT-2 and BERT get their bias for
+ * MAX_SEQUENCE_LENGTH tokens, and the tables of positions go. *N: attentions. What has
+ * to follow the change does so as after et_module_replace. */
+ET_NODISCARD et_status et_apply_alibi(struct et_ctx *cx, struct et_module *root,
+                                      int64_t max_sequence_length, int *n);
+/* *X [B,T] as [B / scaling, T scaling], row-major. EINVAL: that does not divide. */
+ET_NODISCARD et_status et_alibi_batch(struct et_graph *g, struct et_tensor **x,
+                                      double scaling);
+
 #ifdef __cplusplus
 }
 #endif

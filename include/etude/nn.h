@@ -259,7 +259,8 @@ struct et_attention_module {
 /* m_h for head h of N_HEADS, into SLOPES [N_HEADS]: Press et al., "Train short, test
  * long: attention with linear biases", 2022 (2108.12409), section 3. */
 void et_alibi_slopes(int64_t n_heads, double *slopes);
-/* Gives the attention the causal ALiBi bias m_h * j for keys j < MAX_SEQ_LEN. */
+/* Gives an attention for keys j < MAX_SEQ_LEN the ALiBi bias: a causal one m_h * j, one
+ * of BERT -m_h |i - j|. */
 ET_NODISCARD et_status et_attention_set_alibi(struct et_ctx *cx,
                                               struct et_module *attention,
                                               int64_t max_seq_len);

@@ -55,6 +55,8 @@ static const struct row {
     {"low_precision_layernorm:", GPT2_NET, 79, 79, 95, 114, true, 0},
     {"low_precision_groupnorm:", NET, 52, 52, 64, 64, true, 0},
     {"gated_linear_units:", BERT_NET, 114, 120, 145, 151, true, 0},
+    {"alibi: {max_sequence_length: 8, train_sequence_length_scaling: 0.5}", GPT2_NET,
+     79, 77, 95, 93, true, 0},
 };
 
 struct result {

@@ -270,6 +270,7 @@ static const struct {
     {"low_precision_layernorm", "", true},
     {"low_precision_groupnorm", "", true},
     {"gated_linear_units", "", true},
+    {"alibi", "{max_sequence_length: 16}", true},
     {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
 };
 
@@ -281,6 +282,7 @@ static const struct {
     {"low_precision_layernorm", "precision: amp_bf16\n" GPT("8ba") "algorithms:\n  "},
     {"low_precision_groupnorm", "precision: amp_bf16\n" PLAIN},
     {"gated_linear_units", BERT("8ba") "algorithms:\n  "},
+    {"alibi", GPT("8ba") "algorithms:\n  "},
 };
 
 /* The recipe of algorithm I. */

@@ -44,6 +44,7 @@ static const struct {
     {"layer_freezing", "{freeze_start: 0.1}"},
     {"ghost_batchnorm", "{ghost_batch_size: 4}"},
     {"factorize", "{min_channels: 16}"},
+    {"alibi", "{max_sequence_length: 16}"},
     {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}"},
 };
 
@@ -54,6 +55,7 @@ static const struct {
     {"low_precision_layernorm", GPT("10ba") "precision: amp_bf16\n"},
     {"low_precision_groupnorm", LAYERS("3ep") "precision: amp_bf16\n"},
     {"gated_linear_units", BERT("10ba")},
+    {"alibi", GPT("10ba")},
 };
 
 static const struct {

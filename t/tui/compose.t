@@ -89,7 +89,7 @@ typed 'nothing to undo' "and where there is nothing" 'u'
 typed 'mixup acts earlier now' "m mends the first warning" 'm'
 typed '+ valid  ' "and then there is none" 'm'
 typed 'ignored for now' "i ignores it" 'i'
-typed 'alibi comes with a later version' "what is not built is said so" '/alibi<enter> '
+typed 'augmix comes with a later version' "what is not built is said so" '/augmix<enter> '
 typed 'gradient_clipping is on; it needs more: ' "an algorithm that needs more says so" \
     '/gradient_c<enter> '
 typed 'BEFORE_LOSS: 1 label_smoothing (as in the recipe), 2 mixup' "enter says why" \
@@ -146,7 +146,7 @@ has '> 19 cannot act here' "those that cannot act here are folded into a line" \
 has '4 of 8 on, all' "f lists all of them" compose mild.yaml --dump-screen 120x36 --keys ff
 has '> 4 more, 19 cannot act here' "and a recipe's section has them too" \
     compose faults.yaml --dump-screen 80x24
-has '[-] alibi' "enter unfolds them" compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>'
+has '[-] augmix' "enter unfolds them" compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>'
 has '19 cannot act here' "and folds them again" \
     compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>G<enter>'
 

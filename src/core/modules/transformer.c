@@ -77,25 +77,32 @@ et_attention_set_alibi(struct et_ctx *cx, struct et_module *attention,
                        int64_t max_seq_len)
 {
     ETI_NEED(cx, cx, attention);
-    if (!et_module_is(attention, &et_attention_class))
+    bool causal = et_module_is(attention, &et_attention_class);
+    if (!causal && !et_module_is(attention, &et_bert_self_attention_class))
         return ET_FAIL(cx, ET_EINVAL, "a module of class %s is no attention",
                        attention->type->info.name);
     struct et_attention_module *m = (struct et_attention_module *)attention;
-    int64_t h = m->o.n_heads, n = h * max_seq_len;
+    struct et_bert_self_attention_module *b =
+        (struct et_bert_self_attention_module *)attention;
+    struct et_param *p = causal ? &m->alibi : &b->alibi;
+    int64_t h = causal ? m->o.n_heads : b->n_heads, rows = causal ? 1 : max_seq_len;
+    int64_t n = h * rows * max_seq_len;
     void *slopes, *bias = NULL;
     ET_TRY(et_alloc(cx, (size_t)h * sizeof(double), &slopes));
     et_status status = et_alloc(cx, (size_t)n * sizeof(float), &bias);
     if (status == ET_OK) {
         et_alibi_slopes(h, slopes);
-        for (int64_t i = 0; i < n; i++)
-            ((float *)bias)[i] = (float)(((double *)slopes)[i / max_seq_len] *
-                                         (double)(i % max_seq_len));
-        et_tensor_free(&m->alibi.tensor);
-        et_free(cx, m->alibi.value);
-        m->alibi = (struct et_param){0};
-        et_buffer_declare(&m->alibi, eti_init_constant(0),
-                          ET_SHAPE(1, h, 1, max_seq_len));
-        status = et_param_write(cx, &m->alibi, bias, n);
+        for (int64_t i = 0; i < n; i++) {
+            int64_t row = i / max_seq_len % rows, key = i % max_seq_len;
+            double far = causal ? (double)key : -fabs((double)(row - key));
+            ((float *)bias)[i] =
+                (float)(((double *)slopes)[i / (rows * max_seq_len)] * far);
+        }
+        et_tensor_free(&p->tensor);
+        et_free(cx, p->value);
+        *p = (struct et_param){0};
+        et_buffer_declare(p, eti_init_constant(0), ET_SHAPE(1, h, rows, max_seq_len));
+        status = et_param_write(cx, p, bias, n);
     }
     et_free(cx, bias);
     et_free(cx, slopes);
