@@ -79,6 +79,29 @@ test_targets(struct et_ctx *cx)
     }
 }
 
+/* Addresses as long as there is room for, and longer. */
+static void
+test_lengths(struct et_ctx *cx)
+{
+    static struct etd_target t;
+    for (int n = ETD_ADDRESS - 2; n <= ETD_ADDRESS + 1; n++)
+        for (int run = 0; run < 2; run++) {
+            char text[ETD_ADDRESS + 16];
+            bool is, fits = n < ETD_ADDRESS;
+            snprintf(text, sizeof text, "ssh://%0*d%s", n - (int)strlen("ssh://"), 7,
+                     run ? "/calm-heron" : "");
+            et_status status = etd_target_parse(cx, text, folder, &t, &is);
+            is_int(status, fits ? ET_OK : ET_EINVAL,
+                   "an address of %d bytes is %s, %s a run", n,
+                   fits ? "taken" : "refused", run ? "with" : "without");
+            et_error_clear(cx);
+            ok(!fits || (strlen(t.address) == (size_t)n &&
+                         strncmp(t.address, text, (size_t)n) == 0 &&
+                         strcmp(t.run, run ? "calm-heron" : "") == 0),
+               "and what is taken is whole");
+        }
+}
+
 static void
 test_ports(struct et_ctx *cx)
 {
@@ -148,6 +171,7 @@ main(void)
     need(cx, etd_workers_write(cx, path, "lab", &lab));
     need(cx, etd_workers_write(cx, path, "far", &far));
     test_targets(cx);
+    test_lengths(cx);
     test_ports(cx);
     test_options(cx);
     et_ctx_free(&cx);
