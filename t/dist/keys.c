@@ -142,6 +142,31 @@ test_files(void)
     ok(strncmp(fingerprint, "SHA256:", 7) == 0, "%s", fingerprint);
 }
 
+/* A line of a file that lets nobody in: where it is, whichever it is. */
+static void
+test_wrong_line(void)
+{
+    static const char right[] = "viewer " KEY " me\n";
+    char path[512], want[600];
+    snprintf(path, sizeof path, "%s/authorized_keys", scratch_folder());
+    for (int wrong = 0; wrong <= 4; wrong++) { /* 0: none is */
+        FILE *f = fopen(path, "w");
+        for (int line = 1; f && line <= 4; line++)
+            fputs(line == wrong ? "viewer\n" : line == 1 ? right : "\n", f);
+        if (!f || fclose(f) != 0 || chmod(path, 0600) != 0)
+            bail("cannot write %s", path);
+        et_status status = etd_authorized_read(cx, path, &list);
+        snprintf(want, sizeof want, "%s:%d: it has no key", path, wrong);
+        ok(wrong ? status == ET_EFORMAT &&
+                       strncmp(et_error_get(cx)->message, want, strlen(want)) == 0
+                 : status == ET_OK && list.n == 1,
+           "line %d of a file is wrong, and nobody is let in: %s", wrong,
+           et_error_get(cx)->message);
+        et_error_clear(cx);
+    }
+    unlink(path);
+}
+
 /* A file that lets so many in as there may be, and nobody else. */
 static void
 test_allow(void)
@@ -280,6 +305,7 @@ main(void)
     test_drawn();
     test_authorized();
     test_files();
+    test_wrong_line();
     test_allow();
     test_at_once();
     test_workers();

@@ -13,13 +13,13 @@
 #include "t/tap.h"
 #include "core/trainer/state.h"
 
-enum { MOST = 16, MANY = 3000, FITTING = 20 };
+enum { MOST = 16, MANY = 3000, FITTING = 20, METRICS = 64 /* relay.c's */ };
 
 /* Every event that progress is given, with its numbers. */
 static struct shown {
     enum et_event event;
     int64_t ba;
-    int n;
+    int n, n_metrics;
     double last;
 } shown[MOST];
 static int n_shown;
@@ -33,7 +33,8 @@ note(struct et_callback *self, enum et_event event, const struct et_state *s,
     (void)self;
     if (n_shown < MOST)
         shown[n_shown++] =
-            (struct shown){event, s->timestamp.batch, n, n ? entry[n - 1].value : -1};
+            (struct shown){event, s->timestamp.batch, n, s->n_eval_metrics,
+                           n ? entry[n - 1].value : -1};
     return ET_OK;
 }
 
@@ -100,19 +101,23 @@ main(void)
     tell(&w, ET_RECORD_BATCH, 3, FITTING);
     tell(&w, ET_RECORD_EVAL, 4, MANY);
     tell(&w, ET_RECORD_EPOCH, 5, 0);
+    tell(&w, ET_RECORD_EVAL, 6, METRICS + 1);
     eti_events_end(&w);
     show(cx, scratch_folder(), &records);
-    ok(records > 5, "events.log holds a record of %d numbers in several (%d for 5)",
+    ok(records > 6, "events.log holds a record of %d numbers in several (%d for 6)",
        MANY, (int)records);
-    is_int(n_shown, 5, "each is shown once");
+    is_int(n_shown, 6, "each is shown once");
     ok(shown[0].n == FITTING && shown[2].n == FITTING && shown[2].ba == 3,
        "those that fit as they are");
     ok(shown[1].event == ET_EVENT_BATCH_END && shown[1].ba == 2 && shown[1].n == MANY &&
            shown[1].last == 2000 + MANY - 1,
        "a batch whole, with its last number (%d of them)", shown[1].n);
     ok(shown[3].event == ET_EVENT_EVAL_END && shown[3].n == MANY, "an evaluation too");
+    is_int(shown[3].n_metrics, METRICS, "whose metrics are kept while there is room");
     ok(shown[4].event == ET_EVENT_EPOCH_END && shown[4].n == 0,
        "and nothing of it after");
+    ok(shown[5].n_metrics == METRICS && shown[5].n == METRICS + 1,
+       "as are those of one that is told again");
     et_ctx_free(&cx);
     return done();
 }

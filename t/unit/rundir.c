@@ -358,6 +358,34 @@ test_note(struct et_ctx *cx)
     remove_tree("x");
 }
 
+/* What run.json says at once of algorithms that the recipe does not name. */
+static void
+test_joined(struct et_ctx *cx)
+{
+    static const struct {
+        const char *text, *joined;
+    } row[] = {
+        {"uid:7 algo mixup on -> was off", NULL},
+        {"uid:7 set optimizer.lr 0.1 -> joined", NULL},
+        {"uid:7 algo ema on half_life=2ba -> joined", "\"joined\": \"ema\""},
+        {"uid:7 algo ema on -> was off", "\"joined\": \"ema\""},
+        {"uid:7 algo sam on -> joined", "\"joined\": \"ema sam\""},
+    };
+    struct et_run *run;
+    need(cx, et_run_open(cx, &(struct et_run_config){.directory = "j"}, &run));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct et_record r = {
+            .kind = ET_RECORD_COMMAND, .t = 1e9, .ba = 1, .text = row[i].text};
+        et_run_sink(run)->write(et_run_sink(run), &r);
+        const char *json = contents("j", "run.json");
+        ok(row[i].joined ? strstr(json, row[i].joined) != NULL
+                         : !strstr(json, "\"joined\": \""),
+           "after \"%s\" run.json names who has joined", row[i].text);
+    }
+    et_run_close(&run);
+    remove_tree("j");
+}
+
 static void
 test_warm(struct et_ctx *cx)
 {
@@ -404,6 +432,7 @@ main(void)
     test_slow(cx);
     test_damage(cx);
     test_note(cx);
+    test_joined(cx);
     test_warm(cx);
     ok(chdir("..") == 0 && rmdir(directory) == 0, "every file is accounted for");
     et_alloc_get_stats(cx, &stats);
