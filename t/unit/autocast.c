@@ -81,6 +81,58 @@ test_classes(enum et_dtype low)
     ok(et_graph_status(g) == ET_OK, "%s: and nothing is refused", name);
 }
 
+/* ---- whole numbers ---- */
+
+static struct et_tensor *
+apply_to(int which, struct et_tensor *n)
+{
+    switch (which) {
+    case 0:
+        return et_exp(g, n);
+    case 1:
+        return et_square(g, n);
+    case 2:
+        return et_softmax(g, n, 1);
+    case 3:
+        return et_log_softmax(g, n, 1);
+    case 4:
+        return et_matmul(g, n, n, false, false);
+    case 5:
+        return et_sum(g, n, 2, false);
+    case 6:
+        return et_cumsum(g, n, 1, false);
+    default:
+        return et_softplus(g, n);
+    }
+}
+
+/* What an operation says of whole numbers is the same in autocast: they are taken as they
+ * are, or refused. */
+static void
+test_whole_numbers(void)
+{
+    static const char *const names[] = {"exp",    "square", "softmax", "log_softmax",
+                                        "matmul", "sum",    "cumsum",  "softplus"};
+    struct et_tensor *n = leaf(ET_I32, 2, (const int64_t[]){4, 4});
+    for (int i = 0; i < (int)(sizeof names / sizeof *names); i++) {
+        enum et_dtype got[2];
+        et_status status[2];
+        for (int k = 0; k < 2; k++) {
+            start(ET_BF16);
+            et_autocast(g, k == 1);
+            const struct et_tensor *y = apply_to(i, n);
+            got[k] = y ? y->desc.dtype : ET_NONE;
+            status[k] = et_graph_status(g);
+            et_error_clear(cx);
+        }
+        is_int(status[1], status[0], "%s of whole numbers is %s, in autocast too",
+               names[i], status[0] == ET_OK ? "taken" : "refused");
+        is_int(got[1], got[0], "and gives the same dtype");
+    }
+    et_graph_reset(g);
+    et_tensor_free(&n);
+}
+
 /* ---- every operation's rule ---- */
 
 enum rule { AS_IS, WIDE, PROMOTE };
@@ -378,6 +430,7 @@ main(void)
     scale = leaf(ET_F32, 1, (const int64_t[]){8});
     test_classes(ET_BF16);
     test_classes(ET_F16);
+    test_whole_numbers();
     test_elements();
     test_others();
     test_any_order();
