@@ -147,6 +147,7 @@ static const char *const variables[] = {
     "LOCAL_RANK",
     "LOCAL_WORLD_SIZE",
     "MASTER_PORT",
+    "MASTER_ADDR",
     "TORCHELASTIC_USE_AGENT_STORE",
     "TORCHELASTIC_RUN_ID",
     "TORCHELASTIC_RESTART_COUNT",
@@ -242,6 +243,50 @@ test_launchers(struct et_ctx *cx)
     }
 }
 
+/* Variables with which no rank can begin, and the sentence for each. */
+static void
+test_refusals(struct et_ctx *cx)
+{
+    static const struct {
+        const char *set, *message; /* NULL: it can */
+    } row[] = {
+        {"RANK=0 WORLD_SIZE=1 LOCAL_RANK=0", NULL},
+        {"RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_PORT=29500", NULL},
+        {"RANK=1 WORLD_SIZE=2 LOCAL_RANK=1",
+         "MASTER_PORT is not set, and there are 2 ranks"},
+        {"RANK=2 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_PORT=29500",
+         "RANK is 2 and WORLD_SIZE 2: ranks count from 0"},
+        {"RANK=1 WORLD_SIZE=2 LOCAL_RANK=2 MASTER_PORT=29500",
+         "LOCAL_RANK is 2 and LOCAL_WORLD_SIZE 2: ranks count from 0"},
+        {"RANK=1 WORLD_SIZE=2 LOCAL_RANK=0 LOCAL_WORLD_SIZE=1 MASTER_PORT=29500",
+         "1 of 2 ranks are on this machine: a run's ranks are all on one"},
+        {"RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_PORT=29500 MASTER_ADDR=192.0.2.1",
+         "MASTER_ADDR is 192.0.2.1, which is not this machine: the ranks of a run are "
+         "all on one"},
+        {"RANK=-1 WORLD_SIZE=2 LOCAL_RANK=1",
+         "RANK is '-1' in the environment: a number from 0 to 1023 is expected"},
+        {"RANK=1 WORLD_SIZE=0 LOCAL_RANK=1",
+         "WORLD_SIZE is '0' in the environment: a number from 1 to 1024 is expected"},
+        {"RANK=1 WORLD_SIZE=2x LOCAL_RANK=1",
+         "WORLD_SIZE is '2x' in the environment: a number from 1 to 1024 is expected"},
+        {"RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=0",
+         "LOCAL_WORLD_SIZE is '0' in the environment: a number from 1 to 1024 is "
+         "expected"},
+        {"RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 MASTER_PORT=65536",
+         "MASTER_PORT is '65536' in the environment: a number from 1 to 65535 is "
+         "expected"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_rank_env p;
+        set_variables(row[i].set);
+        et_status status = etd_rank_env_read(cx, &p);
+        is_str(status == ET_OK ? "nothing" : et_error_get(cx)->message,
+               row[i].message ? row[i].message : "nothing", "'%s': what is wrong",
+               row[i].set);
+        et_error_clear(cx);
+    }
+}
+
 /* ---- the secret of a run's ranks ---- */
 
 static void
@@ -323,6 +368,7 @@ main(void)
         bail("no context");
     test_secret(cx);
     test_launchers(cx);
+    test_refusals(cx);
     et_ctx_free(&cx);
     return done();
 }
