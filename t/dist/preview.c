@@ -201,6 +201,36 @@ test_short(struct et_ctx *cx)
     }
 }
 
+/* An epoch that began before the newest records: they do not say when. */
+static void
+test_epoch(struct et_ctx *cx)
+{
+    enum { LONG = 9000, LAST = 3 * LONG / 2 };
+    static const unsigned char id[ETI_EVENTS_ID] = "glance";
+    const struct et_log_entry length[] = {{"run/batches", 2 * LONG},
+                                          {"run/epoch_batches", LONG}};
+    struct eti_events_writer w;
+    struct etd_preview *g;
+    bool done;
+    char path[64];
+    snprintf(path, sizeof path, "%s/events.log", folder);
+    need(cx, eti_events_begin(cx, folder, id, &w));
+    put(&w, ET_RECORD_RUN, 0, "running", length, 2);
+    for (int ba = 1; ba <= LAST; ba++) {
+        const struct et_log_entry e = {"loss/train/total", loss(ba)};
+        put(&w, ET_RECORD_BATCH, ba, NULL, &e, 1);
+        if (ba == LONG)
+            put(&w, ET_RECORD_EPOCH, ba, NULL, NULL, 0);
+    }
+    eti_events_end(&w);
+    need(cx, etd_preview_open(cx, folder, &g));
+    need(cx, etd_preview_step(g, 0, &done));
+    const struct etd_model *m = etd_preview_model(g);
+    is_int(m ? m->epoch_ba : -1, LONG, "an epoch began where its length says");
+    etd_preview_close(&g);
+    unlink(path);
+}
+
 static void
 test_faults(struct et_ctx *cx)
 {
@@ -225,6 +255,7 @@ main(void)
     if (!mkdtemp(folder) || et_ctx_new(&cx) != ET_OK)
         bail("no folder");
     test_short(cx);
+    test_epoch(cx);
     write_log(cx);
     test_log(cx);
     test_faults(cx);
