@@ -18,8 +18,7 @@
 #endif
 
 enum {
-    LINE_BITS = 6,  /* behind the point, of the line */
-    MOST_BITS = 16, /* of weights: a sum of values of the line fits in 32 bits */
+    LINE_BITS = 6, /* behind the point, of the line */
     LINE_MOST = 255 << LINE_BITS,
     LINE_SPARE = 16 /* values behind the line that are read, and count nothing */
 };
@@ -132,14 +131,14 @@ round_weights(const double *w, int32_t n, int bits, int16_t *out)
         out[k] = (int16_t)lrint(ldexp(w[k], bits));
 }
 
-/* How many bits the largest weight leaves. */
+/* How many bits weights have room for, the same for all parts of a picture: where the
+ * result is smaller they are, too, but twice as large at an edge, where half of the
+ * filter is cut off. */
 static int
-find_bits(double largest)
+find_bits(const struct eti_axis *a)
 {
-    int bits = MOST_BITS;
-    while (ldexp(largest, bits) > INT16_MAX - 1)
-        bits--;
-    return bits;
+    double step = fabs(a->step);
+    return step >= 8 ? 16 : step >= 4 ? 15 : 14;
 }
 
 static et_status
@@ -148,7 +147,6 @@ find_taps(const struct eti_axis *a, const struct filter *f,
           struct taps *out, struct et_error *why)
 {
     int64_t most = (int64_t)ceil(reach(a, f)) * 2 + 2;
-    double largest = 0;
     ET_TRY(eti_scratch_need(tap_room, (size_t)a->n * sizeof(struct tap), why));
     /* As real numbers, and behind them what they are rounded to. */
     size_t n = (size_t)(a->n * most);
@@ -161,13 +159,11 @@ find_taps(const struct eti_axis *a, const struct filter *f,
     for (int64_t i = 0; i < a->n; i++) {
         find_tap(a, f, i, &tap[i]);
         weigh(a, f, i, &tap[i], exact + i * most);
-        for (int32_t k = 0; k < tap[i].count; k++)
-            largest = fmax(largest, exact[i * most + k]);
         out->first = tap[i].first < out->first ? tap[i].first : out->first;
         int64_t end = tap[i].first + tap[i].count;
         out->last = end > out->last ? end : out->last;
     }
-    out->bits = find_bits(largest);
+    out->bits = find_bits(a);
     for (int64_t i = 0; i < a->n; i++) {
         round_weights(exact + i * most, tap[i].count, out->bits, weight + i * most);
         tap[i].count += tap[i].count & 1;
@@ -204,7 +200,9 @@ down_rest(const uint8_t *row, int64_t stride, const struct tap *t, const int16_t
 static __m128i
 pair(const int16_t *w)
 {
-    return _mm_set1_epi32((int)((uint32_t)(uint16_t)w[1] << 16 | (uint16_t)w[0]));
+    int32_t two;
+    memcpy(&two, w, sizeof two);
+    return _mm_set1_epi32(two);
 }
 
 /* Eight values at a time. */
