@@ -36,8 +36,51 @@ et_pixels_chw(const uint8_t *data, int C, int64_t H, int64_t W)
     return p;
 }
 
-/* How pixels are interpolated. */
+/* ---- geometry ---- */
+
 enum et_filter { ET_NEAREST = 0, ET_BILINEAR = 1, ET_BICUBIC = 2 };
+extern const char *const et_filter_names[]; /* "nearest", "bilinear", "bicubic", NULL */
+
+/* What a sample shows of its picture: h x w pixels. Read H and W; all else is changed
+ * by the functions below alone. */
+struct et_view {
+    int64_t h, w;
+    int filter; /* enum et_filter */
+    /* Pixel i lies at ORIGIN + (i + 1/2) STEP of what is before, where pixel j reaches
+     * from j to j + 1, and sees nothing outside [LO, HI) of that. Those outside
+     * [FROM, TO) are black. */
+    struct et_view_axis {
+        double origin, step;
+        int64_t lo, hi, from, to;
+    } y, x;
+    /* What is before is the picture; or, where TURNED, the picture as FIRST shows it,
+     * turned by TURN: (x, y) lies at (t[0] x + t[1] y + t[2], t[3] x + t[4] y + t[5]).
+     */
+    bool turned;
+    double turn[6];
+    int64_t first_h, first_w;
+    struct et_view_axis first_y, first_x;
+};
+
+/* The view of a whole picture. */
+struct et_view et_view_of(int64_t h, int64_t w);
+/* H x W pixels from (Y, X) on, which may hang over: that is black. What an earlier crop
+ * cut off does not come back. */
+void et_view_crop(struct et_view *v, int64_t y, int64_t x, int64_t h, int64_t w);
+/* At another size, as Pillow resizes: where it shrinks, a pixel is the weighted mean of
+ * what it covers. */
+void et_view_resize(struct et_view *v, int64_t h, int64_t w, enum et_filter filter);
+/* Left and right exchanged; top and bottom exchanged. */
+void et_view_flip_x(struct et_view *v);
+void et_view_flip_y(struct et_view *v);
+/* About the middle, in the same size: turned clockwise by ANGLE degrees, sheared by
+ * SHEAR_X and SHEAR_Y degrees, made larger by SCALE, which is above 0, and moved by DX,
+ * DY pixels; what comes in is black. As torchvision's affine; a pixel is one place of
+ * the picture, or between four, also where it shrinks. */
+void et_view_turn(struct et_view *v, double angle, double dx, double dy, double scale,
+                  double shear_x, double shear_y, enum et_filter filter);
+
+/* ---- pixels ---- */
 
 /* A picture that is worked on: value (y, x, c) is data[(y * W + x) * C + c]. */
 struct et_canvas {
