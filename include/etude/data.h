@@ -229,9 +229,14 @@ struct eti_room;
 /* One raw sample: its fields, in the order of the data set's facts. */
 struct et_sample {
     struct et_sample_value {
-        struct et_pixels pixels;    /* images and masks */
-        const void *data;           /* others: row-major, of the field's dtype */
+        struct et_pixels pixels;    /* images and masks, unless DATA is their file */
+        const void *data;           /* others: row-major, of the field's dtype; of an
+                                       image or mask: shape[0] bytes of a JPEG, PNG or
+                                       WebP file, of which what is shown is decoded */
         int64_t shape[ET_MAX_DIMS]; /* of DATA; already there but for what differs */
+        const char *file;           /* its path, for messages; borrowed; NULL: none */
+        const uint8_t *classes;     /* [256]: what values in a mask's file become; NULL:
+                                       what they are; borrowed */
     } v[ET_MAX_FIELDS];
     const struct et_data_facts *facts;
     struct eti_room *room; /* internal: et_sample_room */
@@ -325,34 +330,6 @@ ET_NODISCARD et_status et_dataset_open(struct et_ctx *cx,
                                        const struct et_dataset_class *c,
                                        const void *options, struct et_dataset **out);
 void et_dataset_close(struct et_dataset **data);
-
-/* ---- transforms of images ---- */
-
-/* Which part of a raw image a sample shows, and of the masks with it. Geometry only:
- * pixels are read once, when the batch is written. Coordinates are those of the raw
- * image; outside SEEN it is black. */
-struct et_frame {
-    int64_t y, x, h, w;   /* the frame; y, x may be negative */
-    int64_t y_min, x_min; /* seen: half-open ranges within the raw image */
-    int64_t y_max, x_max; /* likewise */
-    bool flipped;         /* left and right exchanged, within the frame */
-};
-
-struct et_transform_class {
-    struct et_component info;
-    /* Checks the options against an H,W,C frame and sets the size that leaves. Called
-     * once. */
-    et_status (*check)(struct et_ctx *cx, const void *options, int C, int64_t *h,
-                       int64_t *w);
-    /* Moves the frame of one sample. R: the sample's own draws (NULL: does nothing). */
-    void (*frame)(const void *options, struct et_rng *r, struct et_frame *f);
-    /* Size to resample raw pixels to (optional; such a transform is the first). */
-    void (*resize)(const void *options, int64_t *h, int64_t *w);
-    /* What byte 0..255 of channel C becomes, from byte / 255 (optional; the last). */
-    double (*value)(const void *options, int c, double v);
-};
-extern const struct et_transform_class *const et_transform_classes[];
-const struct et_transform_class *et_transform_find(const char *name);
 
 /* ---- the loader ---- */
 

@@ -1,5 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transform.h: pictures on their way into a batch.
+/* transform.h: what is done with a picture on its way into a batch.
+ *
+ * A transform is one of three kinds, by which of its functions is set:
+ *
+ *   geometry  what the sample shows of its picture: cut, resized, flipped, turned. It
+ *             changes a view; no pixel is touched. Geometry that follows geometry is
+ *             one view, and pixels are read once. Masks follow, by the nearest pixel.
+ *   pixels    the bytes of the picture: brighter, blurred, with a hole.
+ *   values    the numbers that bytes become, such as (x - mean) / std. The last of a
+ *             list.
+ *
+ * What a transform draws comes from R, which is the sample's own and the transform's
+ * own: a function of the run's seed, of the sample's place in the order of consumption,
+ * and of the transform's place in the list. So a batch is the same from any number of
+ * workers and ranks, and a draw more in one transform changes no other.
  *
  * Letters: C channels, H W pixels. */
 #ifndef ETUDE_TRANSFORM_H
@@ -8,6 +22,8 @@
 #include <stdint.h>
 
 #include "etude/ctx.h"
+#include "etude/option.h"
+#include "etude/rng.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -92,6 +108,31 @@ struct et_canvas {
 /* BYTES to work in, until the function returns: the same block, sample after sample.
  * NULL: no memory. */
 void *et_canvas_room(struct et_canvas *c, size_t bytes);
+
+/* ---- a transform ---- */
+
+struct et_transform_class {
+    struct et_component info;
+    /* Checks the options against pictures of C channels and H x W pixels, -1 where they
+     * differ by sample, and sets the size that leaves: -1 where that differs. Called
+     * once. Geometry that sets no size must have it: for others it is optional. */
+    et_status (*check)(struct et_ctx *cx, const void *options, int C, int64_t *h,
+                       int64_t *w);
+    /* Geometry: changes the view of one sample. Called from any thread at once, as are
+     * those below. Where CHECK gave a size, that is what it leaves. */
+    void (*geometry)(const void *options, struct et_rng *r, struct et_view *v);
+    /* Of geometry: it cuts and flips left and right, and does nothing else; so that it
+     * can be done where a device has all pictures. */
+    bool cuts;
+    /* Pixels: changes them in place. ENOMEM, or what else went wrong, in WHY. */
+    et_status (*pixels)(const void *options, struct et_rng *r, struct et_canvas *c,
+                        struct et_error *why);
+    /* Values: what byte 0..255 of channel C becomes, from byte / 255. */
+    double (*value)(const void *options, int c, double v);
+};
+extern const struct et_transform_class *const et_transform_classes[];
+/* By name; NULL if there is none. */
+const struct et_transform_class *et_transform_find(const char *name);
 
 #ifdef __cplusplus
 }

@@ -147,11 +147,11 @@ static const struct et_dataset_class shades = {
 /* ---- a transform that mirrors every image ---- */
 
 static void
-mirror_frame(const void *options, struct et_rng *r, struct et_frame *f)
+mirror_geometry(const void *options, struct et_rng *r, struct et_view *v)
 {
     (void)options;
     (void)r;
-    f->flipped = !f->flipped;
+    et_view_flip_x(v);
 }
 
 static const struct et_transform_class mirror = {
@@ -163,7 +163,8 @@ static const struct et_transform_class mirror = {
             .summary = "exchanges left and right",
             .applies_to = "vision",
         },
-    .frame = mirror_frame,
+    .geometry = mirror_geometry,
+    .cuts = true,
 };
 
 /* ---- a schedule: 1, 1/2, 1/3 ... ---- */

@@ -211,7 +211,13 @@ refusals(void)
     } bad[] = {
         {"[normalize: {mean: [0.5], std: [1]}, horizontal_flip]",
          "transforms: normalize must be last, it is number 1 of 2"},
-        {"[horizontal_flip, resize: {size: 4}]", "transforms: resize must be first"},
+        {"[random_resized_crop: {size: 4, scale: [0.5, 0.1]}]",
+         "random_resized_crop: scale is two numbers from 1e-06 to 1, the smaller one "
+         "first"},
+        {"[gaussian_blur: {kernel_size: 4}]",
+         "gaussian_blur: kernel_size 4 is not odd"},
+        {"[gaussian_blur: {kernel_size: 13}]",
+         "gaussian_blur: kernel_size 13 for images of 6 x 8"},
         {"[center_crop: {size: 7}]", "center_crop: size 7 exceeds the image, 6x8"},
         {"[random_crop: {size: 9, padding: 1}]",
          "random_crop: size 9 exceeds the image, 6x8 with 1 of padding on each side"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* center_crop.c: the middle of an image. */
-#include "core/data/pipeline.h"
+/* center_crop.c: the middle of a picture. */
+#include "core/data/transform_rows.h"
 
 struct options {
     int64_t size;
@@ -16,7 +16,7 @@ check(struct et_ctx *cx, const void *options, int C, int64_t *h, int64_t *w)
 {
     const struct options *o = options;
     (void)C;
-    if (o->size > *h || o->size > *w)
+    if ((*h > 0 && o->size > *h) || (*w > 0 && o->size > *w))
         return ET_FAIL(cx, ET_EINVAL,
                        "center_crop: size %lld exceeds the image, %lldx%lld",
                        (long long)o->size, (long long)*h, (long long)*w);
@@ -24,12 +24,13 @@ check(struct et_ctx *cx, const void *options, int C, int64_t *h, int64_t *w)
     return ET_OK;
 }
 
+/* Of pictures that differ in size one may be smaller: it gets a black border. */
 static void
-frame(const void *options, struct et_rng *r, struct et_frame *f)
+geometry(const void *options, struct et_rng *r, struct et_view *v)
 {
     const struct options *o = options;
     (void)r;
-    eti_frame_crop(f, (f->h - o->size) / 2, (f->w - o->size) / 2, o->size, o->size);
+    et_view_crop(v, (v->h - o->size) / 2, (v->w - o->size) / 2, o->size, o->size);
 }
 
 const struct et_transform_class et_transform_center_crop = {
@@ -43,5 +44,6 @@ const struct et_transform_class et_transform_center_crop = {
             .options_size = sizeof(struct options),
         },
     .check = check,
-    .frame = frame,
+    .geometry = geometry,
+    .cuts = true,
 };

@@ -123,14 +123,14 @@ write_value(const struct et_loader *l, struct eti_slot *s, int64_t r, int64_t at
 
 et_status
 eti_collate_sample(const struct et_loader *l, struct eti_slot *s, int64_t r, int64_t at,
-                   const struct et_sample *sample)
+                   struct eti_shot *shot, const struct et_sample *sample)
 {
     for (int i = 0; i < l->data->facts.n_fields; i++) {
         const struct eti_column *c = &l->column[i];
         if (l->field[i].kind == ET_FIELD_MASK)
-            eti_pipeline_mask(&l->pipeline, &sample->v[i].pixels, l->config.seed,
-                              s->batch.first + r,
-                              (int32_t *)s->of[i].memory + r * c->row);
+            ET_TRY(eti_pipeline_mask(&l->pipeline, shot, &sample->v[i].pixels,
+                                     l->config.seed, s->batch.first + r,
+                                     (int32_t *)s->of[i].memory + r * c->row, &s->why));
         else if (l->field[i].kind != ET_FIELD_IMAGE)
             ET_TRY(write_value(l, s, r, at, i, &sample->v[i]));
     }

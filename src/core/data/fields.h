@@ -3,6 +3,7 @@
 #ifndef ETI_DATA_FIELDS_H
 #define ETI_DATA_FIELDS_H
 
+#include "core/image/decode.h"
 #include "etude/data.h"
 
 /* Memory for what a data set reads, field by field. */
@@ -29,6 +30,17 @@ int64_t eti_field_count(const struct et_field *field);
 ET_NODISCARD et_status eti_sample_read(const struct et_dataset *data, int64_t at,
                                        struct eti_room *room, struct et_sample *s,
                                        struct et_error *why, bool *broken);
+/* Is V, of FIELD, the bytes of a picture's file, and not its pixels? */
+bool eti_value_is_file(const struct et_field *field, const struct et_sample_value *v);
+/* Makes field I of S, a whole picture or mask that came as a file, pixels that lie in
+ * D, and checks them as eti_sample_read does. EFORMAT names the file. */
+ET_NODISCARD et_status eti_sample_decode(const struct et_dataset *data, int64_t at,
+                                         int i, struct eti_decoder *d,
+                                         struct et_sample *s, struct et_error *why,
+                                         bool *broken);
+/* Puts the file of V, where it has a name, before the sentence of WHY. Returns WHY's
+ * status. */
+et_status eti_name_file(const struct et_sample_value *v, struct et_error *why);
 /* Is field I of S in ROOM, and so not in the data set's own memory? */
 bool eti_sample_is_read(const struct et_sample *s, int i);
 

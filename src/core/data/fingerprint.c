@@ -48,6 +48,10 @@ hash_sample(const struct et_sample *s, XXH3_state_t *hash)
     const struct et_data_facts *f = s->facts;
     for (int i = 0; i < f->n_fields; i++) {
         size_t n = et_dtype_size(f->field[i].dtype);
+        if (eti_value_is_file(&f->field[i], &s->v[i])) {
+            XXH3_64bits_update(hash, s->v[i].data, (size_t)s->v[i].shape[0]);
+            continue;
+        }
         if (f->field[i].kind <= ET_FIELD_MASK) {
             hash_pixels(&s->v[i].pixels, hash);
             continue;

@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* horizontal_flip.c: left and right exchanged, with probability p. */
-#include "core/data/pipeline.h"
+#include "core/data/transform_rows.h"
 
 struct options {
     double p;
 };
 
 static const struct et_option option_table[] = {
-    {
-        .name = "p",
-        .type = ET_OPT_FLOAT,
-        .offset = offsetof(struct options, p),
-        .def = "0.5",
-        .max = 1,
-        .help = "probability",
-    },
+    ETI_TRANSFORM_P(struct options, "0.5"),
     {.name = NULL},
 };
 
 static void
-frame(const void *options, struct et_rng *r, struct et_frame *f)
+geometry(const void *options, struct et_rng *r, struct et_view *v)
 {
     const struct options *o = options;
-    f->flipped ^= et_rng_uniform(r) < o->p;
+    if (et_rng_uniform(r) < o->p)
+        et_view_flip_x(v);
 }
 
 const struct et_transform_class et_transform_horizontal_flip = {
@@ -35,5 +29,6 @@ const struct et_transform_class et_transform_horizontal_flip = {
             .options = option_table,
             .options_size = sizeof(struct options),
         },
-    .frame = frame,
+    .geometry = geometry,
+    .cuts = true,
 };

@@ -434,9 +434,7 @@ make_slot(struct et_ctx *cx, struct et_loader *l, struct eti_slot *s)
         ET_TRY(eti_lane_new(l->config.dev, &s->lane));
     if (l->data->common->bucket)
         ET_TRY(et_alloc(cx, eti_bucket_bytes(l), (void **)&s->bucket.place));
-    if (l->image < 0)
-        return ET_OK;
-    return et_alloc(cx, eti_pipeline_scratch(&l->pipeline), (void **)&s->scratch);
+    return ET_OK;
 }
 
 static void
@@ -463,10 +461,11 @@ free_slot(struct et_loader *l, struct eti_slot *s)
     }
     for (int i = 0; i < l->n_columns; i++)
         free_column(l, &s->of[i]);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 2; i++) {
         eti_room_free(&s->room[i]);
+        eti_shot_free(&s->shot[i]);
+    }
     et_free(l->cx, s->bucket.place);
-    et_free(l->cx, s->scratch);
 }
 
 static et_status
@@ -493,7 +492,7 @@ settle(struct et_ctx *cx, struct et_loader *l)
 {
     struct et_dataset *data = l->data;
     const struct eti_pipeline *p = &l->pipeline;
-    if (l->image != ET_FIELD_X || p->resizes || !l->config.dev)
+    if (l->image != ET_FIELD_X || !p->cuts || !l->config.dev)
         return ET_OK;
     ET_TRY(eti_resident_open(cx, data, l->config.dev, &l->resident));
     if (!l->resident)

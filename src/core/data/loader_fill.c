@@ -117,15 +117,48 @@ check_tokens(const struct et_loader *l, struct eti_slot *s, int64_t at,
                    l->data->type->info.name, at, (int)largest, vocab_size);
 }
 
-/* Finds sample *AT, or the next one that can be read. */
+/* Makes pixels of what came as files: masks whole, of the image what the sample at
+ * PLACE shows. */
 static et_status
-read_sample(struct et_loader *l, struct eti_slot *s, int64_t *at, struct eti_room *room,
-            struct et_sample *out)
+decode(const struct et_loader *l, int64_t at, int64_t place, struct eti_shot *shot,
+       struct et_sample *s, struct et_error *why, bool *broken)
+{
+    const struct et_data_facts *f = &l->data->facts;
+    for (int i = 0; i < f->n_fields; i++)
+        if (f->field[i].kind == ET_FIELD_MASK &&
+            eti_value_is_file(&f->field[i], &s->v[i]))
+            ET_TRY(eti_sample_decode(l->data, at, i, &shot->mask[i], s, why, broken));
+    if (l->image < 0 || l->resident)
+        return ET_OK;
+    const struct et_sample_value *image = &s->v[l->image];
+    if (eti_pipeline_take(&l->pipeline, shot, image, l->config.seed, place, why) !=
+        ET_OK)
+        return eti_name_file(image, why);
+    for (int i = 0; i < f->n_fields; i++) {
+        const struct et_pixels *mask = &s->v[i].pixels;
+        if (f->field[i].kind == ET_FIELD_MASK &&
+            (mask->H != shot->H || mask->W != shot->W)) {
+            (void)eti_why(why, ET_EFORMAT,
+                          "a mask of %" PRId64 " x %" PRId64
+                          " pixels for a picture of %" PRId64 " x %" PRId64,
+                          mask->W, mask->H, shot->W, shot->H);
+            return eti_name_file(&s->v[i], why);
+        }
+    }
+    return ET_OK;
+}
+
+/* Finds sample *AT, which is to be at PLACE, or the next one that can be read. */
+static et_status
+read_sample(struct et_loader *l, struct eti_slot *s, int64_t *at, int64_t place,
+            struct eti_room *room, struct eti_shot *shot, struct et_sample *out)
 {
     for (;;) {
         struct et_error why = {0};
         bool broken;
         et_status status = eti_sample_read(l->data, *at, room, out, &why, &broken);
+        if (status == ET_OK)
+            status = decode(l, *at, place, shot, out, &why, &broken);
         if (status == ET_OK)
             return ET_OK;
         if (broken)
@@ -143,7 +176,7 @@ static void
 write_frame(const struct et_loader *l, struct eti_slot *s, int64_t r, int64_t at)
 {
     int32_t *row = s->frames + r * ET_FRAME_NUMBERS;
-    struct et_frame f;
+    struct eti_frame f;
     eti_pipeline_frame(&l->pipeline, l->config.seed, s->batch.first + r, &f);
     row[ET_FRAME_SAMPLE] = (int32_t)at;
     row[ET_FRAME_Y] = (int32_t)f.y;
@@ -157,15 +190,15 @@ write_frame(const struct et_loader *l, struct eti_slot *s, int64_t r, int64_t at
 
 static et_status
 write_sample(const struct et_loader *l, struct eti_slot *s, int64_t r, int64_t at,
-             const struct et_sample *sample)
+             struct eti_shot *shot, const struct et_sample *sample)
 {
     if (l->resident)
         write_frame(l, s, r, at);
     else if (l->image >= 0)
-        eti_pipeline_run(&l->pipeline, &sample->v[l->image].pixels, s->scratch,
-                         l->config.seed, s->batch.first + r,
-                         (float *)s->of[l->image].memory + r * l->column[l->image].row);
-    return eti_collate_sample(l, s, r, at, sample);
+        ET_TRY(eti_pipeline_run(
+            &l->pipeline, shot, l->config.seed, s->batch.first + r,
+            (float *)s->of[l->image].memory + r * l->column[l->image].row, &s->why));
+    return eti_collate_sample(l, s, r, at, shot, sample);
 }
 
 /* Reads one sample ahead of writing. */
@@ -180,12 +213,13 @@ fill_samples(struct et_loader *l, struct eti_slot *s, const struct eti_order *or
         const int now = i % 2, last = 1 - now;
         if (i < n) {
             at[now] = sample_at(l, s, order, first + i);
-            ET_TRY(read_sample(l, s, &at[now], &s->room[now], &sample[now]));
+            ET_TRY(read_sample(l, s, &at[now], s->batch.first + i, &s->room[now],
+                               &s->shot[now], &sample[now]));
             if (l->image >= 0 && !l->resident)
                 prefetch(&sample[now].v[l->image].pixels);
         }
         if (i > 0)
-            ET_TRY(write_sample(l, s, i - 1, at[last], &sample[last]));
+            ET_TRY(write_sample(l, s, i - 1, at[last], &s->shot[last], &sample[last]));
     }
     eti_collate_end(l, s);
     return ET_OK;

@@ -32,7 +32,7 @@ struct eti_slot {
     int64_t n_skipped;              /* samples first found unreadable here */
     struct et_error skipped;        /* the last of them */
     struct eti_room room[2];        /* of the sample that is written, and the next */
-    uint8_t *scratch;               /* a resized image */
+    struct eti_shot shot[2];        /* their images */
     int32_t *frames;                /* of resident images: [N,ET_FRAME_NUMBERS] */
     struct eti_bucket {             /* where the order is one by length: */
         struct eti_bucketed *place; /* a window of it */
@@ -116,7 +116,7 @@ int64_t eti_bucket_at(const struct et_loader *l, struct eti_bucket *b,
 ET_NODISCARD et_status eti_collate_init(struct et_ctx *cx, struct et_loader *l);
 /* Writes sample R of the slot's batch, but for its image. EFORMAT, told in s->why. */
 ET_NODISCARD et_status eti_collate_sample(const struct et_loader *l, struct eti_slot *s,
-                                          int64_t r, int64_t at,
+                                          int64_t r, int64_t at, struct eti_shot *shot,
                                           const struct et_sample *sample);
 /* When all are written: settles how long the batch is, and fills what is short. */
 void eti_collate_end(const struct et_loader *l, struct eti_slot *s);

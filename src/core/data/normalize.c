@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* normalize.c: y = (x - mean[c]) / std[c], x in [0, 1]. The last of a list. */
-#include "core/data/pipeline.h"
+#include "core/data/transform_rows.h"
 
 struct options {
     struct et_floats mean, std;

@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pipeline.c: from the bytes of a raw image to the floats of a batch, in one pass.
+/* pipeline.c: from the bytes of a raw image to the floats of a batch.
  *
- * Transforms move a frame over the raw image; pixels are then read once, through a
- * table of 256 values per channel that holds (byte / 255 - mean) / std, and written
- * where the batch wants them: y[i, j, c] = table[c][raw(f.y + i, f.x + j, c)], black
- * where the frame hangs over. 1 byte read and 4 written per value; no copy in between,
- * unless the image is resized. */
+ * Geometry changes a view of the image; pixels are read when they are to be changed, or
+ * at the end. Where a list only cuts and flips they are read once, through a table of
+ * 256 values per channel that holds (byte / 255 - mean) / std, and written where the
+ * batch wants them: y[i, j, c] = table[c][raw(f.y + i, f.x + j, c)], black where the
+ * frame hangs over; 1 byte read and 4 written per value, and no copy in between. Else
+ * there is a canvas of bytes in between, and another one wherever geometry follows what
+ * changed pixels. */
 #include "core/data/pipeline.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "core/data/file.h"
+
+/* ---- the list ---- */
 
 /* Adds the transforms that are on. */
 static et_status
@@ -31,27 +38,33 @@ add_steps(struct et_ctx *cx, struct eti_pipeline *p, const struct et_parts *tran
 }
 
 static et_status
-check_steps(struct et_ctx *cx, struct eti_pipeline *p, bool resolution)
+check_steps(struct et_ctx *cx, struct eti_pipeline *p)
 {
     for (int i = 0; i < p->n_steps; i++) {
         const struct eti_transform_step *t = &p->step[i];
-        const char *name = t->type->info.name;
         if (t->type->value && i != p->n_steps - 1)
             return ET_FAIL(cx, ET_EINVAL,
-                           "transforms: %s must be last, it is number %d of %d", name,
-                           i + 1, p->n_steps);
-        if (t->type->resize && (i != 0 || resolution))
-            return ET_FAIL(cx, ET_EINVAL, "transforms: %s must be first%s", name,
-                           resolution ? ", and excludes resolution" : "");
+                           "transforms: %s must be last, it is number %d of %d",
+                           t->type->info.name, i + 1, p->n_steps);
         if (t->type->check)
             ET_TRY(t->type->check(cx, t->options, p->C, &p->out_h, &p->out_w));
-        if (t->type->resize) {
-            t->type->resize(t->options, &p->h, &p->w);
-            p->out_h = p->h;
-            p->out_w = p->w;
-        }
+        p->cuts = p->cuts && !t->type->pixels && (!t->type->geometry || t->type->cuts);
     }
     return ET_OK;
+}
+
+/* A batch has images of one size. */
+static et_status
+check_size(struct et_ctx *cx, const struct eti_pipeline *p)
+{
+    if (p->out_h > 0 && p->out_w > 0)
+        return ET_OK;
+    et_status status =
+        ET_FAIL(cx, ET_EINVAL, "the images differ in size, and a batch has one");
+    et_hint(cx,
+            "resize, center_crop, random_crop or random_resized_crop give them one, "
+            "and so does resolution");
+    return status;
 }
 
 static void
@@ -68,18 +81,6 @@ fill_table(struct eti_pipeline *p)
         }
 }
 
-/* A batch has images of one size: where the data have not, the list begins with it. */
-static et_status
-check_size(struct et_ctx *cx, const struct eti_pipeline *p)
-{
-    if ((p->h > 0 && p->w > 0) || (p->n_steps > 0 && p->step[0].type->resize))
-        return ET_OK;
-    et_status status =
-        ET_FAIL(cx, ET_EINVAL, "the images differ in size, and a batch has one");
-    et_hint(cx, "transforms that begin with resize, or resolution, give them one");
-    return status;
-}
-
 et_status
 eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
                   const struct et_field *image, int64_t resolution,
@@ -87,65 +88,87 @@ eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
 {
     *p = (struct eti_pipeline){
         .C = (int)image->shape[0],
-        .h = resolution ? resolution : image->shape[1],
-        .w = resolution ? resolution : image->shape[2],
+        .h = image->shape[1],
+        .w = image->shape[2],
+        .resolution = resolution,
     };
-    p->out_h = p->h;
-    p->out_w = p->w;
+    p->out_h = resolution ? resolution : p->h;
+    p->out_w = resolution ? resolution : p->w;
+    p->cuts = p->h > 0 && p->w > 0 && p->out_h == p->h && p->out_w == p->w;
     ET_TRY(add_steps(cx, p, transforms));
+    ET_TRY(check_steps(cx, p));
     ET_TRY(check_size(cx, p));
-    ET_TRY(check_steps(cx, p, resolution != 0));
-    p->resizes = p->h != image->shape[1] || p->w != image->shape[2];
     fill_table(p);
     return ET_OK;
 }
 
-size_t
-eti_pipeline_scratch(const struct eti_pipeline *p)
+/* ---- one sample's draws ---- */
+
+/* Those of step I. Each transform has its own ordinals: one more draw in a first one
+ * does not shift a second one's. */
+static struct et_rng
+draws_of(int i, uint32_t seed, int64_t place)
 {
-    return p->resizes ? (size_t)(p->h * p->w * p->C) : 0;
+    struct et_rng draws = et_rng_at(seed, ET_RNG_AUGMENT, (uint64_t)place);
+    draws.ordinal = (uint64_t)i << 32;
+    return draws;
 }
 
-/* Bilinear with half-pixel centres: output i looks at (i + 1/2) * from / to - 1/2.
- * Differs from Pillow: no low-pass filter when shrinking. */
-static void
-resize(const struct eti_pipeline *p, const struct et_pixels *f, uint8_t *out)
+static struct et_view
+first_view(const struct eti_pipeline *p, int64_t h, int64_t w)
 {
-    const uint8_t *src = f->data;
-    double scale_y = (double)f->H / p->h, scale_x = (double)f->W / p->w;
-    for (int64_t i = 0; i < p->h; i++) {
-        double y = (i + 0.5) * scale_y - 0.5;
-        y = y < 0 ? 0 : y > f->H - 1 ? f->H - 1 : y;
-        int64_t y0 = (int64_t)y, y1 = y0 + 1 < f->H ? y0 + 1 : y0;
-        const uint8_t *r0 = src + y0 * f->stride_y, *r1 = src + y1 * f->stride_y;
-        for (int64_t j = 0; j < p->w; j++) {
-            double x = (j + 0.5) * scale_x - 0.5;
-            x = x < 0 ? 0 : x > f->W - 1 ? f->W - 1 : x;
-            int64_t x0 = (int64_t)x, x1 = x0 + 1 < f->W ? x0 + 1 : x0;
-            for (int c = 0; c < f->C; c++) {
-                int64_t a = x0 * f->stride_x + c * f->stride_c;
-                int64_t b = x1 * f->stride_x + c * f->stride_c;
-                double top = r0[a] + (x - x0) * (r0[b] - r0[a]);
-                double bottom = r1[a] + (x - x0) * (r1[b] - r1[a]);
-                *out++ = (uint8_t)(top + (y - y0) * (bottom - top) + 0.5);
-            }
-        }
+    struct et_view v = et_view_of(h, w);
+    if (p->resolution)
+        et_view_resize(&v, p->resolution, p->resolution, ET_BILINEAR);
+    return v;
+}
+
+/* Does the geometry from step I on. Returns the first step that changes pixels; with
+ * ALL, of which there is none, those are passed over. */
+static int
+move(const struct eti_pipeline *p, int i, bool all, uint32_t seed, int64_t place,
+     struct et_view *v)
+{
+    for (; i < p->n_steps && (all || !p->step[i].type->pixels); i++) {
+        const struct eti_transform_step *t = &p->step[i];
+        if (!t->type->geometry)
+            continue;
+        struct et_rng draws = draws_of(i, seed, place);
+        t->type->geometry(t->options, &draws, v);
     }
+    return i;
+}
+
+/* V, which is whole along y and x, as a frame; it is not flipped up and down. */
+static void
+to_frame(const struct et_view *v, struct eti_frame *out)
+{
+    const struct et_view_axis *y = &v->y, *x = &v->x;
+    int64_t top = (int64_t)y->origin, left = (int64_t)x->origin;
+    bool flipped = x->step < 0;
+    *out = (struct eti_frame){
+        .y = top,
+        .x = flipped ? left - v->w : left,
+        .h = v->h,
+        .w = v->w,
+        .y_min = top + y->from,
+        .y_max = top + y->to,
+        .x_min = flipped ? left - x->to : left + x->from,
+        .x_max = flipped ? left - x->from : left + x->to,
+        .flipped = flipped,
+    };
 }
 
 void
-eti_frame_crop(struct et_frame *f, int64_t dy, int64_t dx, int64_t h, int64_t w)
+eti_pipeline_frame(const struct eti_pipeline *p, uint32_t seed, int64_t place,
+                   struct eti_frame *out)
 {
-    /* What an earlier crop cut off stays black in the padding of a later one. */
-    f->y_min = f->y > f->y_min ? f->y : f->y_min;
-    f->x_min = f->x > f->x_min ? f->x : f->x_min;
-    f->y_max = f->y + f->h < f->y_max ? f->y + f->h : f->y_max;
-    f->x_max = f->x + f->w < f->x_max ? f->x + f->w : f->x_max;
-    f->y += dy;
-    f->x += f->flipped ? f->w - w - dx : dx;
-    f->h = h;
-    f->w = w;
+    struct et_view v = first_view(p, p->h, p->w);
+    (void)move(p, 0, false, seed, place, &v);
+    to_frame(&v, out);
 }
+
+/* ---- writing ---- */
 
 static int64_t
 clamp(int64_t v, int64_t high)
@@ -183,6 +206,8 @@ write_pixels(const struct eti_pipeline *p, const uint8_t *src, int64_t step,
         return write_span(p->table, src, 1, 0, 1, n, out);
     if (C == 1 && step == -1)
         return write_span(p->table, src, -1, 0, 1, n, out);
+    if (C == 3 && step == 3 && stride_c == 1)
+        return write_span(p->table, src, 3, 1, 3, n, out);
     if (C == 3)
         return write_span(p->table, src, step, stride_c, 3, n, out);
     return write_span(p->table, src, step, stride_c, C, n, out);
@@ -190,15 +215,21 @@ write_pixels(const struct eti_pipeline *p, const uint8_t *src, int64_t step,
 
 static void
 write_frame(const struct eti_pipeline *p, const struct et_pixels *r,
-            const struct et_frame *f, float *out)
+            const struct eti_frame *f, float *out)
 {
     /* Columns [from, to) of the frame are seen. */
-    int64_t from = clamp(f->flipped ? f->x + f->w - f->x_max : f->x_min - f->x, f->w);
-    int64_t to = clamp(f->flipped ? f->x + f->w - f->x_min : f->x_max - f->x, f->w);
-    int64_t first = f->flipped ? f->x + f->w - 1 - from : f->x + from;
+    int64_t from = clamp(f->x_min - f->x, f->w), to = clamp(f->x_max - f->x, f->w);
+    to = to < from ? from : to;
+    if (f->flipped) {
+        int64_t left = f->w - to;
+        to = f->w - from;
+        from = left;
+    }
     int64_t step = f->flipped ? -r->stride_x : r->stride_x;
-    for (int64_t y = f->y; y < f->y + f->h; y++) {
-        if (y < f->y_min || y >= f->y_max || from >= to) {
+    int64_t first = f->flipped ? f->x + f->w - 1 - from : f->x + from;
+    for (int64_t i = 0; i < f->h; i++) {
+        int64_t y = f->y + i;
+        if (y < f->y_min || y >= f->y_max) {
             out = write_black(p, f->w, out);
             continue;
         }
@@ -209,67 +240,127 @@ write_frame(const struct eti_pipeline *p, const struct et_pixels *r,
     }
 }
 
-void
-eti_pipeline_frame(const struct eti_pipeline *p, uint32_t seed, int64_t place,
-                   struct et_frame *out)
+/* V is whole: it may be flipped up and down. */
+static void
+write_whole(const struct eti_pipeline *p, const struct et_pixels *pixels,
+            struct et_view v, float *out)
 {
-    *out = (struct et_frame){
-        .h = p->h,
-        .w = p->w,
-        .y_max = p->h,
-        .x_max = p->w,
+    struct et_pixels seen = *pixels;
+    struct eti_frame f;
+    if (v.y.step < 0) {
+        seen = eti_pixels_flip_y(&seen);
+        v.y.origin = (double)seen.H - v.y.origin;
+        v.y.step = 1;
+    }
+    to_frame(&v, &f);
+    write_frame(p, &seen, &f, out);
+}
+
+/* ---- one image ---- */
+
+et_status
+eti_pipeline_take(const struct eti_pipeline *p, struct eti_shot *s,
+                  const struct et_sample_value *v, uint32_t seed, int64_t place,
+                  struct et_error *why)
+{
+    struct eti_picture picture;
+    if (v->pixels.data) {
+        s->pixels = v->pixels;
+        s->H = s->pixels.H;
+        s->W = s->pixels.W;
+        s->view = first_view(p, s->H, s->W);
+        s->step = move(p, 0, false, seed, place, &s->view);
+        return ET_OK;
+    }
+    ET_TRY(eti_decoder_open(&s->decoder, v->data, (size_t)v->shape[0], why));
+    s->H = s->decoder.info.H;
+    s->W = s->decoder.info.W;
+    s->view = first_view(p, s->H, s->W);
+    s->step = move(p, 0, false, seed, place, &s->view);
+    struct eti_picture_want want = eti_view_want(&s->view, p->C);
+    ET_TRY(eti_decoder_read(&s->decoder, &want, &picture, why));
+    eti_view_onto(&s->view, &picture);
+    s->pixels = picture.pixels;
+    return ET_OK;
+}
+
+static const uint8_t black[ET_MAX_CHANNELS];
+
+/* Looks at S onto its canvas WHICH, and makes that its pixels. */
+static et_status
+look(struct eti_shot *s, int which, struct et_canvas *c, struct et_error *why)
+{
+    struct et_view *v = &s->view;
+    size_t bytes = (size_t)(v->h * v->w * s->pixels.C);
+    ET_TRY(eti_scratch_need(&s->canvas[which], bytes, why));
+    *c = (struct et_canvas){
+        .data = s->canvas[which].data,
+        .C = s->pixels.C,
+        .H = v->h,
+        .W = v->w,
+        .room = &s->room,
     };
-    for (int i = 0; i < p->n_steps; i++) {
-        const struct eti_transform_step *t = &p->step[i];
-        if (!t->type->frame)
-            continue;
-        /* Each transform has its own ordinals: one more draw in a first one does not
-         * shift a second one's. */
-        struct et_rng draws = et_rng_at(seed, ET_RNG_AUGMENT, (uint64_t)place);
-        draws.ordinal = (uint64_t)i << 32;
-        t->type->frame(t->options, &draws, out);
+    ET_TRY(eti_view_look(&s->looker, v, &s->pixels, v->filter, black, c->data, why));
+    s->pixels = eti_canvas_view(c);
+    s->view = et_view_of(v->h, v->w);
+    return ET_OK;
+}
+
+/* The steps that change pixels from S->step on. */
+static et_status
+change(const struct eti_pipeline *p, struct eti_shot *s, struct et_canvas *c,
+       uint32_t seed, int64_t place, struct et_error *why)
+{
+    for (; s->step < p->n_steps && p->step[s->step].type->pixels; s->step++) {
+        const struct eti_transform_step *t = &p->step[s->step];
+        struct et_rng draws = draws_of(s->step, seed, place);
+        ET_TRY(t->type->pixels(t->options, &draws, c, why));
     }
+    return ET_OK;
+}
+
+et_status
+eti_pipeline_run(const struct eti_pipeline *p, struct eti_shot *s, uint32_t seed,
+                 int64_t place, float *out, struct et_error *why)
+{
+    struct et_canvas c;
+    int which = 0; /* the canvas that the pixels do not lie on */
+    for (; s->step < p->n_steps && p->step[s->step].type->pixels; which = 1 - which) {
+        ET_TRY(look(s, which, &c, why));
+        ET_TRY(change(p, s, &c, seed, place, why));
+        s->step = move(p, s->step, false, seed, place, &s->view);
+    }
+    if (!eti_view_is_whole(&s->view))
+        ET_TRY(look(s, which, &c, why));
+    write_whole(p, &s->pixels, s->view, out);
+    return ET_OK;
+}
+
+et_status
+eti_pipeline_mask(const struct eti_pipeline *p, struct eti_shot *s,
+                  const struct et_pixels *mask, uint32_t seed, int64_t place,
+                  int32_t *out, struct et_error *why)
+{
+    static const uint8_t outside[1] = {UINT8_MAX};
+    struct et_view v = first_view(p, mask->H, mask->W);
+    (void)move(p, 0, true, seed, place, &v);
+    size_t n = (size_t)(v.h * v.w);
+    ET_TRY(eti_scratch_need(&s->room, n, why));
+    const uint8_t *class = s->room.data;
+    ET_TRY(eti_view_look(&s->looker, &v, mask, ET_NEAREST, outside, s->room.data, why));
+    for (size_t i = 0; i < n; i++)
+        out[i] = class[i] == UINT8_MAX ? ET_IGNORE_INDEX : class[i];
+    return ET_OK;
 }
 
 void
-eti_pipeline_run(const struct eti_pipeline *p, const struct et_pixels *pixels,
-                 uint8_t *scratch, uint32_t seed, int64_t place, float *out)
+eti_shot_free(struct eti_shot *s)
 {
-    struct et_pixels r = *pixels;
-    struct et_frame f;
-    if (p->resizes) {
-        resize(p, pixels, scratch);
-        r = et_pixels_hwc(scratch, p->C, p->h, p->w);
-    }
-    eti_pipeline_frame(p, seed, place, &f);
-    write_frame(p, &r, &f, out);
-}
-
-/* The row or column of a mask of N that is under I of the OUT that images have after
- * resizing: the one in which its middle lies. */
-static int64_t
-nearest(int64_t i, int64_t n, int64_t out)
-{
-    return (2 * i + 1) * n / (2 * out);
-}
-
-void
-eti_pipeline_mask(const struct eti_pipeline *p, const struct et_pixels *mask,
-                  uint32_t seed, int64_t place, int32_t *out)
-{
-    struct et_frame f;
-    eti_pipeline_frame(p, seed, place, &f);
-    for (int64_t i = 0; i < f.h; i++) {
-        int64_t y = f.y + i;
-        bool seen = y >= f.y_min && y < f.y_max;
-        const uint8_t *row =
-            mask->data + (seen ? nearest(y, mask->H, p->h) * mask->stride_y : 0);
-        for (int64_t j = 0; j < f.w; j++) {
-            int64_t x = f.flipped ? f.x + f.w - 1 - j : f.x + j;
-            int v = UINT8_MAX;
-            if (seen && x >= f.x_min && x < f.x_max)
-                v = row[nearest(x, mask->W, p->w) * mask->stride_x];
-            *out++ = v == UINT8_MAX ? ET_IGNORE_INDEX : v;
-        }
-    }
+    eti_decoder_free(&s->decoder);
+    for (int i = 0; i < ET_MAX_FIELDS; i++)
+        eti_decoder_free(&s->mask[i]);
+    eti_looker_free(&s->looker);
+    for (int i = 0; i < 2; i++)
+        eti_scratch_free(&s->canvas[i]);
+    eti_scratch_free(&s->room);
 }

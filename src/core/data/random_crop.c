@@ -3,7 +3,7 @@
  *
  * The corner is uniform over all places at which the square fits. Source: the
  * augmentation of He, Zhang, Ren, Sun, 2015, arXiv 1512.03385, section 4.2. */
-#include "core/data/pipeline.h"
+#include "core/data/transform_rows.h"
 
 struct options {
     int64_t size, padding;
@@ -28,7 +28,8 @@ check(struct et_ctx *cx, const void *options, int C, int64_t *h, int64_t *w)
 {
     const struct options *o = options;
     (void)C;
-    if (o->size > *h + 2 * o->padding || o->size > *w + 2 * o->padding)
+    if ((*h > 0 && o->size > *h + 2 * o->padding) ||
+        (*w > 0 && o->size > *w + 2 * o->padding))
         return ET_FAIL(
             cx, ET_EINVAL,
             "random_crop: size %lld exceeds the image, %lldx%lld with %lld of "
@@ -38,15 +39,23 @@ check(struct et_ctx *cx, const void *options, int C, int64_t *h, int64_t *w)
     return ET_OK;
 }
 
+/* Where SIZE of N may begin. Of pictures that differ in size one may be too small: it
+ * is in the middle. */
+static int64_t
+draw(const struct options *o, int64_t n, struct et_rng *r)
+{
+    int64_t places = n + 2 * o->padding - o->size + 1;
+    if (places < 1)
+        return (n - o->size) / 2;
+    return (int64_t)et_rng_below(r, (uint64_t)places) - o->padding;
+}
+
 static void
-frame(const void *options, struct et_rng *r, struct et_frame *f)
+geometry(const void *options, struct et_rng *r, struct et_view *v)
 {
     const struct options *o = options;
-    uint64_t places_y = (uint64_t)(f->h + 2 * o->padding - o->size + 1);
-    uint64_t places_x = (uint64_t)(f->w + 2 * o->padding - o->size + 1);
-    int64_t dy = (int64_t)et_rng_below(r, places_y) - o->padding;
-    int64_t dx = (int64_t)et_rng_below(r, places_x) - o->padding;
-    eti_frame_crop(f, dy, dx, o->size, o->size);
+    int64_t y = draw(o, v->h, r), x = draw(o, v->w, r);
+    et_view_crop(v, y, x, o->size, o->size);
 }
 
 const struct et_transform_class et_transform_random_crop = {
@@ -61,5 +70,6 @@ const struct et_transform_class et_transform_random_crop = {
             .options_size = sizeof(struct options),
         },
     .check = check,
-    .frame = frame,
+    .geometry = geometry,
+    .cuts = true,
 };

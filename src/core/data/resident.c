@@ -3,8 +3,8 @@
  *
  * A batch of small images is mostly bytes on their way: as floats, four times those of
  * the images that it shows. Where all images fit beside the run they are sent once, and
- * a batch sends 36 bytes a sample: its row of struct et_frame's numbers, and its label.
- * Each loader has its own table from bytes to floats, for its own transforms. */
+ * a batch sends 36 bytes a sample: its row of struct eti_frame's numbers, and its
+ * label. Each loader has its own table from bytes to floats, for its own transforms. */
 #include "core/data/resident.h"
 
 #include <inttypes.h>
@@ -58,7 +58,7 @@ find_image(const struct et_dataset *data, int64_t at, struct eti_room *room,
     struct et_error why = {0};
     bool broken;
     if (eti_sample_read(data, at, room, &s, &why, &broken) != ET_OK ||
-        eti_sample_is_read(&s, i))
+        !s.v[i].pixels.data || eti_sample_is_read(&s, i))
         return false;
     *out = s.v[i].pixels;
     return true;

@@ -3,6 +3,7 @@
  * says. See fields.h. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -218,6 +219,8 @@ check_value(const struct et_dataset *data, int64_t at, int i,
     const struct et_field *f = &data->facts.field[i];
     const bool is_target = i == ET_FIELD_TARGET;
     int64_t n = 1, bad = 0, most = data->common->seq_len;
+    if (eti_value_is_file(f, v))
+        return ET_OK;
     if (!shape_fits(f, v))
         return eti_why(why, ET_EINVAL,
                        "%s: sample %" PRId64 " has a '%s' of another size than it says",
@@ -253,7 +256,7 @@ eti_sample_read(const struct et_dataset *data, int64_t at, struct eti_room *room
     s->room = room;
     *broken = false;
     for (int i = 0; i < f->n_fields; i++) {
-        s->v[i].data = s->v[i].pixels.data = NULL;
+        s->v[i] = (struct et_sample_value){.data = NULL};
         memcpy(s->v[i].shape, f->field[i].shape, sizeof s->v[i].shape);
     }
     ET_TRY(data->type->sample(data, at, s, why));
@@ -263,4 +266,48 @@ eti_sample_read(const struct et_dataset *data, int64_t at, struct eti_room *room
         ET_TRY(status);
     }
     return ET_OK;
+}
+
+/* ---- pictures that come as files ---- */
+
+bool
+eti_value_is_file(const struct et_field *field, const struct et_sample_value *v)
+{
+    return field->kind <= ET_FIELD_MASK && !v->pixels.data && v->data;
+}
+
+et_status
+eti_name_file(const struct et_sample_value *v, struct et_error *why)
+{
+    char message[sizeof why->message];
+    et_status status = why->status;
+    if (!v->file)
+        return status;
+    snprintf(message, sizeof message, "%s", why->message);
+    return eti_why(why, status, "%.400s: %.600s", v->file, message);
+}
+
+et_status
+eti_sample_decode(const struct et_dataset *data, int64_t at, int i,
+                  struct eti_decoder *d, struct et_sample *s, struct et_error *why,
+                  bool *broken)
+{
+    const struct et_field *f = &data->facts.field[i];
+    struct et_sample_value *v = &s->v[i];
+    bool mask = f->kind == ET_FIELD_MASK;
+    struct eti_picture_want want = {.C = mask ? 1 : (int)f->shape[0], .classes = mask};
+    struct eti_picture p;
+    *broken = false;
+    if (eti_decoder_open(d, v->data, (size_t)v->shape[0], why) != ET_OK ||
+        eti_decoder_read(d, &want, &p, why) != ET_OK)
+        return eti_name_file(v, why);
+    if (mask && v->classes) {
+        uint8_t *at_byte = d->pixels.data;
+        for (int64_t k = 0; k < p.pixels.H * p.pixels.W; k++)
+            at_byte[k] = v->classes[at_byte[k]];
+    }
+    v->pixels = p.pixels;
+    et_status status = check_value(data, at, i, v, why);
+    *broken = status != ET_OK;
+    return status;
 }

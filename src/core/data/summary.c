@@ -63,6 +63,7 @@ read_samples(struct et_ctx *cx, const struct et_dataset *data, int64_t n,
 {
     struct moments m[ET_MAX_CHANNELS] = {{0}};
     struct eti_room room = {0};
+    struct eti_decoder decoder = {.codec = NULL};
     struct et_sample sample;
     int image = eti_facts_image(&data->facts);
     et_status status = ET_OK;
@@ -70,6 +71,10 @@ read_samples(struct et_ctx *cx, const struct et_dataset *data, int64_t n,
         struct et_error why = {0};
         bool broken;
         status = eti_sample_read(data, i, &room, &sample, &why, &broken);
+        if (status == ET_OK && image >= 0 &&
+            eti_value_is_file(&data->facts.field[image], &sample.v[image]))
+            status =
+                eti_sample_decode(data, i, image, &decoder, &sample, &why, &broken);
         if (status != ET_OK) {
             ET_FAIL(cx, status, "%s", why.message);
             break;
@@ -79,6 +84,7 @@ read_samples(struct et_ctx *cx, const struct et_dataset *data, int64_t n,
         note_label(&sample, s);
     }
     eti_room_free(&room);
+    eti_decoder_free(&decoder);
     for (int c = 0; c < ET_MAX_CHANNELS && m[c].n > 0; c++) {
         double mean = m[c].sum / m[c].n, square = m[c].squares / m[c].n;
         s->mean[c] = mean / 255;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* random_posterize.c: fewer bits a value, with probability p. */
+#include "core/data/transform_rows.h"
+#include "core/image/levels.h"
+
+struct options {
+    double p;
+    int64_t bits;
+};
+
+static const struct et_option option_table[] = {
+    ETI_TRANSFORM_P(struct options, "0.5"),
+    {
+        .name = "bits",
+        .type = ET_OPT_INT,
+        .offset = offsetof(struct options, bits),
+        .def = "4",
+        .min = 1,
+        .max = 8,
+        .help = "bits that are kept",
+    },
+    {.name = NULL},
+};
+
+static et_status
+pixels(const void *options, struct et_rng *r, struct et_canvas *c, struct et_error *why)
+{
+    const struct options *o = options;
+    (void)why;
+    if (et_rng_uniform(r) < o->p)
+        eti_posterize(c, (int)o->bits);
+    return ET_OK;
+}
+
+const struct et_transform_class et_transform_random_posterize = {
+    .info =
+        {
+            .name = "random_posterize",
+            .class_name = "RandomPosterize",
+            .summary = "keeps the upper bits of each value at random",
+            .applies_to = "vision",
+            .options = option_table,
+            .options_size = sizeof(struct options),
+        },
+    .pixels = pixels,
+};
