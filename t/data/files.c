@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data sets that are files of pictures: which they find, of which class, with which
+ * mask, and that a sample shows what its file does; broken files. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/data/loader_impl.h"
+#include "etude/data.h"
+#include "t/data/fixture.h"
+#include "t/image/pictures.h"
+#include "t/tap.h"
+
+enum { PATH_MOST = 4096, SIDE = 12 };
+
+static struct et_ctx *cx;
+static struct picture_file picture;
+
+/* ---- files ---- */
+
+/* The path of NAME in the test's folder; the folders that it lies in are made. */
+static const char *
+place(const char *name)
+{
+    static char path[PATH_MOST];
+    snprintf(path, sizeof path, "%s/%s", scratch_folder(), name);
+    for (char *at = strchr(path + strlen(scratch_folder()) + 1, '/'); at;
+         at = strchr(at + 1, '/')) {
+        *at = 0;
+        mkdir(path, 0700);
+        *at = '/';
+    }
+    return path;
+}
+
+static void
+write_bytes(const char *name, const void *bytes, size_t n)
+{
+    FILE *f = fopen(place(name), "wb");
+    if (!f || fwrite(bytes, 1, n, f) != n || fclose(f) != 0)
+        bail("cannot write %s", name);
+}
+
+/* Copies the picture SEED to NAME. */
+static void
+put(const char *name, const char *seed)
+{
+    picture_load(&picture, seed);
+    write_bytes(name, picture.bytes, picture.n);
+}
+
+/* ---- reading ---- */
+
+struct reader {
+    struct et_dataset *data;
+    struct et_loader *loader;
+};
+
+/* SET: name, text, ..., NULL, of options besides the path NAME and the batch's size. */
+static et_status
+begin(struct reader *r, const char *dataset, const char *name, const char *const *set)
+{
+    const struct et_dataset_class *c = et_dataset_find(dataset);
+    const char *all[32] = {"path", place(name), "batch_size", "64", "shuffle", "false"};
+    void *options = NULL;
+    *r = (struct reader){NULL, NULL};
+    for (int i = 0; set && set[i]; i++)
+        all[6 + i] = set[i];
+    need(cx, et_options_new(cx, &c->info, all, &options));
+    et_status status = et_dataset_open(cx, c, options, &r->data);
+    et_options_free(&c->info, &options);
+    if (status == ET_OK)
+        status = et_loader_new(cx, r->data, &(struct et_loader_config){.seed = 5},
+                               &r->loader);
+    return status;
+}
+
+static const struct et_batch *
+next(struct reader *r)
+{
+    const struct et_batch *b;
+    need(cx, et_loader_next(cx, r->loader, &b));
+    return b;
+}
+
+static void
+end(struct reader *r)
+{
+    et_loader_free(&r->loader);
+    et_dataset_close(&r->data);
+}
+
+/* Is row ROW of B the part of SEED in the middle, in C channels? */
+static bool
+shows(const struct et_batch *b, int64_t row, const char *seed, int C)
+{
+    const float *x = b->field[0].host.f32 + row * SIDE * SIDE * C;
+    picture_load(&picture, seed);
+    int y0 = (picture.H - SIDE) / 2, x0 = (picture.W - SIDE) / 2;
+    int worst = 0;
+    for (int i = 0; i < SIDE * SIDE * C; i++) {
+        const uint8_t *v =
+            picture.rgb + ((y0 + i / C / SIDE) * picture.W + x0 + i / C % SIDE) * 3;
+        int d = abs((int)lrintf(x[i] * 255) - v[C == 3 ? i % 3 : 0]);
+        worst = d > worst ? d : worst;
+    }
+    return worst <= 1;
+}
+
+static const char middle[] = "[center_crop: {size: 12}]";
+
+/* ---- folders of classes ---- */
+
+static void
+folders(void)
+{
+    struct reader r;
+    put("set/train/dog/a.png", "rgb.png");
+    put("set/train/dog/b.jpeg", "interlaced.png"); /* its name says nothing */
+    put("set/train/cat/z", "alpha.png");
+    put("set/train/.hidden/a.png", "rgb.png");
+    put("set/train/cat/.hidden", "rgb.png");
+    write_bytes("set/train/about.txt", "no class", 8);
+    put("set/val/dog/c.png", "grey.png");
+    need(cx, begin(&r, "imagefolder", "set",
+                   (const char *const[]){"transforms", middle, NULL}));
+    const struct et_data_facts *f = &r.data->facts;
+    ok(f->n_samples == 3 && et_facts_classes(f) == 2 && f->class_names &&
+           strcmp(f->class_names[0], "cat") == 0 &&
+           strcmp(f->class_names[1], "dog") == 0,
+       "the folders of train are the classes, in order, and hidden files are none");
+    const struct et_batch *b = next(&r);
+    const int32_t *label = b->field[1].host.i32;
+    ok(b->n_samples == 3 && label[0] == 0 && label[1] == 1 && label[2] == 1,
+       "each picture has the class of its folder");
+    ok(shows(b, 0, "alpha.png", 3) && shows(b, 1, "rgb.png", 3) &&
+           shows(b, 2, "interlaced.png", 3),
+       "and shows its file");
+    et_loader_release(r.loader, b);
+    end(&r);
+    need(cx, begin(&r, "imagefolder", "set",
+                   (const char *const[]){"split", "test", "color", "grey", "transforms",
+                                         middle, NULL}));
+    b = next(&r);
+    ok(b->n_samples == 1 && b->field[1].host.i32[0] == 1 && shows(b, 0, "grey.png", 1),
+       "val has train's classes, though it has not all of them; pictures can be grey");
+    et_loader_release(r.loader, b);
+    end(&r);
+    is_int(begin(&r, "imagefolder", "set", NULL), ET_EINVAL,
+           "pictures of any size are refused without a size");
+    ok(strstr(take_error(cx), "differ in size"), "and the sentence says so");
+    end(&r);
+}
+
+/* How many pictures a split has. */
+static int64_t
+count(const char *name, const char *split, const char *fraction)
+{
+    struct reader r;
+    need(cx, begin(&r, "imagefolder", name,
+                   (const char *const[]){"split", split, "test_fraction", fraction,
+                                         "transforms", middle, NULL}));
+    int64_t n = r.data->facts.n_samples;
+    end(&r);
+    return n;
+}
+
+static void
+fractions(void)
+{
+    struct reader r;
+    for (int i = 0; i < 60; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "flat/%c/%d.png", 'a' + i % 3, i);
+        put(name, "rgb.png");
+    }
+    int64_t train = count("flat", "train", "0.3"), test = count("flat", "test", "0.3");
+    /* Of 60, 18: within three deviations, which are 3.5 each. */
+    ok(train + test == 60 && test > 7 && test < 29,
+       "a fraction of the files is to test with (%d of 60)", (int)test);
+    is_int(count("flat", "train", "0"), 60, "or none");
+    is_int(begin(&r, "imagefolder", "flat",
+                 (const char *const[]){"split", "test", "transforms", middle, NULL}),
+           ET_EINVAL, "where nothing says which, there is nothing to evaluate with");
+    take_error(cx);
+    end(&r);
+    static const char list[] = "# two of them\n\nb/1.png\r\n  c/2.png \n";
+    char path[PATH_MOST];
+    write_bytes("list.txt", list, strlen(list));
+    snprintf(path, sizeof path, "%s", place("list.txt"));
+    need(cx, begin(&r, "imagefolder", "flat",
+                   (const char *const[]){"files", path, "transforms", middle, NULL}));
+    const struct et_batch *b = next(&r);
+    ok(b->n_samples == 2 && b->field[1].host.i32[0] == 1 &&
+           b->field[1].host.i32[1] == 2,
+       "a file can list them");
+    et_loader_release(r.loader, b);
+    end(&r);
+    write_bytes("list.txt", "d/1.png", 7);
+    is_int(begin(&r, "imagefolder", "flat",
+                 (const char *const[]){"files", path, "transforms", middle, NULL}),
+           ET_EFORMAT, "one of a class that there is not is refused");
+    ok(strstr(take_error(cx), "'d/1.png'"), "and named");
+    end(&r);
+}
+
+/* ---- broken files ---- */
+
+static void
+broken(void)
+{
+    struct reader r;
+    struct et_loader_info info;
+    const struct et_batch *b;
+    for (int i = 0; i < 6; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "broken/a/%d.png", i);
+        put(name, i % 2 ? "rgb.png" : "alpha.png");
+    }
+    picture_load(&picture, "rgb.png");
+    write_bytes("broken/a/1.png", picture.bytes, picture.n / 2);
+    write_bytes("broken/a/4.png", "plain text", 10);
+    const char *set[] = {"transforms", middle, "max_corrupt", "0.4", NULL};
+    need(cx, begin(&r, "imagefolder", "broken", set));
+    b = next(&r);
+    et_loader_get_info(r.loader, &info);
+    is_int(info.corrupt, 2, "broken files are counted");
+    ok(b->n_samples == 6 && shows(b, 0, "alpha.png", 3) &&
+           shows(b, 2, "alpha.png", 3) && shows(b, 3, "rgb.png", 3) &&
+           shows(b, 5, "rgb.png", 3),
+       "all others stay in their places");
+    ok(shows(b, 1, "alpha.png", 3) && shows(b, 4, "rgb.png", 3),
+       "and the next one takes the place of each");
+    et_loader_release(r.loader, b);
+    end(&r);
+    set[3] = "0.2";
+    need(cx, begin(&r, "imagefolder", "broken", set));
+    is_int(et_loader_next(cx, r.loader, &b), ET_EFORMAT,
+           "one more than allowed is not");
+    const char *said = take_error(cx);
+    ok(strstr(said, "broken/a/4.png: it does not begin as") && strstr(said, "sample 4"),
+       "the sentence names the file: %s", said);
+    end(&r);
+}
+
+/* ---- masks ---- */
+
+static void
+put_pair(const char *where, const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/images/%s.png", where, name);
+    put(path, "rgb.png");
+    snprintf(path, sizeof path, "%s/masks/%s.png", where, name);
+    put(path, "palette.png"); /* of the same size, values 0 to 11 */
+}
+
+/* Does mask row ROW of B follow the mask M, in the middle, flipped or not? */
+static bool
+follows(const struct et_batch *b, int64_t row, const uint8_t *m, bool flipped,
+        int ignored, int less)
+{
+    const int32_t *mask = b->field[1].host.i32 + row * SIDE * SIDE;
+    int y0 = (15 - SIDE) / 2, x0 = (21 - SIDE) / 2;
+    for (int y = 0; y < SIDE; y++)
+        for (int x = 0; x < SIDE; x++) {
+            int v = m[(y0 + y) * 21 + x0 + (flipped ? SIDE - 1 - x : x)];
+            int want = v == ignored ? ET_IGNORE_INDEX : v - less;
+            if (mask[y * SIDE + x] != want)
+                return false;
+        }
+    return true;
+}
+
+static void
+masks(void)
+{
+    struct reader r;
+    struct et_error why = {0};
+    struct eti_decoder d = {.codec = NULL};
+    struct eti_picture p;
+    static uint8_t mask[21 * 15];
+    picture_load(&picture, "palette.png");
+    if (eti_decoder_open(&d, picture.bytes, picture.n, &why) != ET_OK ||
+        eti_decoder_read(&d, &(struct eti_picture_want){.C = 1, .classes = true}, &p,
+                         &why) != ET_OK)
+        bail("%s", why.message);
+    eti_pixels_copy(&p.pixels, mask);
+    eti_decoder_free(&d);
+
+    put_pair("pairs/train", "a");
+    put_pair("pairs/train", "b");
+    const char *set[] = {"num_classes",
+                         "12",
+                         "ignore_index",
+                         "3",
+                         "transforms",
+                         "[center_crop: {size: 12}, horizontal_flip: {p: 1}]",
+                         NULL};
+    need(cx, begin(&r, "segmentation", "pairs", set));
+    const struct et_batch *b = next(&r);
+    const struct et_desc *desc = &b->field[1].desc;
+    ok(b->n_samples == 2 && desc->ndim == 3 && desc->shape[1] == SIDE &&
+           desc->shape[2] == SIDE && follows(b, 1, mask, true, 3, 0),
+       "a mask follows its picture, and what it is to ignore counts nothing");
+    et_loader_release(r.loader, b);
+    end(&r);
+    static const char *const shifted[] = {"num_classes", "11",   "skip_zero", "true",
+                                          "transforms",  middle, NULL};
+    need(cx, begin(&r, "segmentation", "pairs", shifted));
+    b = next(&r);
+    ok(follows(b, 0, mask, false, 0, 1), "without 0, classes begin at 1");
+    et_loader_release(r.loader, b);
+    end(&r);
+    set[1] = "11";
+    need(cx, begin(&r, "segmentation", "pairs", set));
+    is_int(et_loader_next(cx, r.loader, &b), ET_EFORMAT,
+           "a class beyond the last one ends the run");
+    ok(strstr(take_error(cx), "has the class 11, and there are 11"), "and is named");
+    end(&r);
+    put("pairs/train/masks/b.png", "grey.jpg");
+    set[1] = "12";
+    need(cx, begin(&r, "segmentation", "pairs", set));
+    is_int(et_loader_next(cx, r.loader, &b), ET_EFORMAT, "a JPEG is no mask");
+    ok(strstr(take_error(cx), "masks/b.png"), "and is named, too");
+    end(&r);
+}
+
+static void
+layouts(void)
+{
+    struct reader r;
+    put("ade/images/training/x.jpg", "rgb.png");
+    put("ade/annotations/training/x.png", "palette.png");
+    put("voc/JPEGImages/y.jpg", "rgb.png");
+    put("voc/JPEGImages/z.jpg", "rgb.png");
+    put("voc/SegmentationClass/y.png", "palette.png");
+    write_bytes("voc/ImageSets/Segmentation/train.txt", "y\n", 2);
+    need(cx,
+         begin(&r, "segmentation", "ade",
+               (const char *const[]){"layout", "ade20k", "transforms", middle, NULL}));
+    const struct et_batch *b = next(&r);
+    int negative = 0;
+    for (int i = 0; i < SIDE * SIDE; i++)
+        negative += b->field[1].host.i32[i] == -1;
+    ok(b->n_samples == 1 && et_facts_classes(&r.data->facts) == 150 && negative == 0,
+       "ADE20K has 150 classes, from 1 on");
+    et_loader_release(r.loader, b);
+    end(&r);
+    need(cx, begin(&r, "segmentation", "voc",
+                   (const char *const[]){"layout", "voc", "transforms", middle, NULL}));
+    b = next(&r);
+    ok(b->n_samples == 1 && et_facts_classes(&r.data->facts) == 21,
+       "VOC lists its pictures, and has 21 classes");
+    et_loader_release(r.loader, b);
+    end(&r);
+}
+
+int
+main(void)
+{
+    cx = need_ctx();
+    folders();
+    fractions();
+    broken();
+    masks();
+    layouts();
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "all memory is given back");
+    et_ctx_free(&cx);
+    return done();
+}
