@@ -264,6 +264,12 @@ refusals(void)
     ok(strstr(refusal(file.n, ET_EFORMAT), "21 x 15"),
        "a picture of more pixels than are read is refused");
     decoder.max_pixels = 0;
+    struct et_error why = {0};
+    struct eti_picture p;
+    ok(eti_decoder_open(&decoder, file.bytes, file.n, &why) == ET_OK &&
+           eti_decoder_read(&decoder, &(struct eti_picture_want){.C = 4}, &p, &why) ==
+               ET_EINVAL,
+       "four channels cannot be had: %s", why.message);
 }
 
 int
