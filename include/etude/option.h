@@ -119,8 +119,9 @@ enum {
     ET_OPT_KEEP = 128,     /* PARTS: the default's stay on unless turned off by name */
     ET_OPT_OUTPUT = 256, /* TEXT: a file of the run directory, which it may not leave */
     ET_OPT_RESUME = 512, /* may differ when a run is resumed */
-    ET_OPT_LATER = 2048, /* PART, PARTS: not part of the digest of a recipe while it is
-                            empty, because runs were saved before the key was there */
+    ET_OPT_LATER = 2048, /* not part of the digest of a recipe while it is empty or, as
+                            DEF spells it, the default, because runs were saved before
+                            the key was there */
     ET_OPT_BRIEF = 1024, /* TABLE: a value that is no mapping is that of its first row;
                             so it is written while the other rows are as their defaults,
                             which have to be spelled as they are printed */

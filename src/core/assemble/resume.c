@@ -147,7 +147,8 @@ add_line(void *data, const struct eti_line *line)
     if (line->top->flags & ET_OPT_RESUME || !line->value)
         return;
     if (line->row && line->row->flags & ET_OPT_LATER &&
-        (strcmp(line->value, "[]") == 0 || strcmp(line->value, "null") == 0))
+        (strcmp(line->value, "[]") == 0 || strcmp(line->value, "null") == 0 ||
+         (line->row->def && strcmp(line->value, line->row->def) == 0)))
         return;
     struct fixed_line *l = eti_arena_alloc(&f->arena, sizeof *l);
     if (!l) {

@@ -12,6 +12,13 @@ ET_NODISCARD et_status eti_language_size(struct et_ctx *cx, struct et_model *m,
                                          int64_t fallback,
                                          const struct et_model_facts *facts);
 
+/* Does M read tokens, not images or vectors? */
+static inline bool
+eti_reads_tokens(const struct et_model *m)
+{
+    return m->type->task == ET_TASK_LANGUAGE || m->type->reads_tokens;
+}
+
 /* clang-format off */
 #define ETI_MODEL_COUNT(tag, field, deflt, text)                                       \
     {.name = #field, .type = ET_OPT_INT, .offset = offsetof(struct tag, field),        \
@@ -28,7 +35,7 @@ ET_NODISCARD et_status eti_language_size(struct et_ctx *cx, struct et_model *m,
 #define ETI_MODEL_ATTENTION_DROPOUT(tag)                                               \
     {.name = "attention_dropout", .type = ET_OPT_FLOAT,                                \
      .offset = offsetof(struct tag, attention_dropout), .def = "0", .min = 0,          \
-     .max = 1, .flags = ET_OPT_MAX_OPEN,                                               \
+     .max = 1, .flags = ET_OPT_MAX_OPEN | ET_OPT_LATER,                                \
      .help = "probability of zero of what attention gives a token"}
 /* clang-format on */
 

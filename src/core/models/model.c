@@ -116,10 +116,13 @@ make_model(struct et_ctx *cx, const struct et_model_class *type, const void *opt
     m->loss = (enum et_loss)o->loss;
     m->num_classes = settled.num_classes;
     m->facts = settled;
+    m->facts.field = NULL; /* the caller's */
+    m->facts.n_fields = 0;
     if (type->task != ET_TASK_LANGUAGE && settled.num_classes < 1)
         status = ET_FAIL(cx, ET_EINVAL, "%s needs num_classes; the data do not say it",
                          type->info.name);
-    else if (type->task != ET_TASK_LANGUAGE && settled.channels < 1)
+    else if (type->task != ET_TASK_LANGUAGE && !type->reads_tokens &&
+             settled.channels < 1)
         status = ET_FAIL(cx, ET_EINVAL, "%s needs in_channels; the data do not say it",
                          type->info.name);
     if (status == ET_OK)

@@ -250,11 +250,11 @@ vit_build(struct et_ctx *cx, struct et_model *m, const void *options,
         .max = 1 << 16, .help = (text)                                                 \
     }
 
-#define SHARE(field, deflt, text)                                                      \
+#define SHARE(field, deflt, more, text)                                                \
     {                                                                                  \
         .name = #field, .type = ET_OPT_FLOAT,                                          \
         .offset = offsetof(struct et_vit_options, field), .def = (deflt), .min = 0,    \
-        .max = 1, .flags = ET_OPT_MAX_OPEN, .help = (text)                             \
+        .max = 1, .flags = ET_OPT_MAX_OPEN | (more), .help = (text)                    \
     }
 
 /* timm.models.vision_transformer, weight_init "": trunc_normal_(std=.02) for linear
@@ -283,11 +283,12 @@ static const char *const vit_initializer[] = {"linear_small_normal", "linear_zer
                         COUNT(n_layers, layers, "transformer blocks"),                 \
                         COUNT(n_heads, heads, "attention heads; they divide d_model"), \
                         COUNT(patch, "16", "height and width of a patch in pixels"),   \
-                        SHARE(dropout, "0.1",                                          \
+                        SHARE(dropout, "0.1", 0,                                       \
                               "probability of zero behind embeddings and branches"),   \
-                        SHARE(attention_dropout, "0",                                  \
+                        SHARE(attention_dropout, "0", ET_OPT_LATER,                    \
                               "probability of zero of what attention gives a token"),  \
-                        SHARE(eps, "1e-6", "added to the variance in norms"),          \
+                        SHARE(eps, "1e-06", ET_OPT_LATER,                              \
+                              "added to the variance in norms"),                       \
                         {0},                                                           \
                     },                                                                 \
                 .options_size = sizeof(struct et_vit_options),                         \
