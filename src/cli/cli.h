@@ -89,7 +89,7 @@ struct cli_options {
     bool no_mouse, readonly;
     const char *dump_screen, *keys; /* WxH; keys to press first */
     int64_t at;                     /* record to stop at; 0: the last */
-    bool module_mode, dry_run, origin;
+    bool module_mode, dry_run, origin, model;
     const char *run_directory, *run_name, *target, *copy, *recipe_folder;
     const char *resume, *load; /* RUN|CKPT, CKPT */
     bool autoresume;
@@ -523,6 +523,13 @@ struct json_t *cli_groups_json(struct et_ctx *cx, const struct et_recipe *recipe
 void cli_print_groups(struct json_t *list);
 /* At most 257 of its points, evenly, the first and the last among them. */
 struct json_t *cli_curve_json(const struct eti_curve *curve);
+
+/* ---- explain_model.c: a model as a table ---- */
+
+int cli_explain_recipe_model(struct cli *c, struct et_recipe *recipe);
+/* For images of 224 x 224 or 128 tokens, where no change says otherwise; nothing for a
+ * model that needs an option. */
+int cli_explain_model(struct cli *c, const struct et_model_class *type);
 
 /* ---- model_of.c: a run's model in the forms of others ---- */
 

@@ -103,6 +103,8 @@ explain_scheduler(struct cli *c, const struct et_component *i)
 static int
 explain_component(struct cli *c, const struct et_component *i, enum et_kind kind)
 {
+    if (c->opt.model && kind == ET_KIND_MODEL)
+        return cli_explain_model(c, ETI_CLASS(model, i));
     if (c->opt.json && kind == ET_KIND_SCHEDULER)
         return explain_scheduler(c, i);
     if (c->opt.json)
@@ -119,6 +121,8 @@ explain_component(struct cli *c, const struct et_component *i, enum et_kind kind
     if (i->options && i->options->name)
         printf("options\n");
     cli_print_options(i->options, "  ");
+    if (kind == ET_KIND_MODEL)
+        return cli_explain_model(c, ETI_CLASS(model, i));
     return kind == ET_KIND_SCHEDULER ? explain_scheduler(c, i) : CLI_OK;
 }
 
@@ -390,7 +394,9 @@ cli_explain(struct cli *c)
     }
     struct et_recipe *recipe = cli_load_only_recipe(c, &code);
     if (recipe)
-        code = c->opt.origin ? explain_origin(c, recipe) : explain_timeline(c, recipe);
+        code = c->opt.origin  ? explain_origin(c, recipe)
+               : c->opt.model ? cli_explain_recipe_model(c, recipe)
+                              : explain_timeline(c, recipe);
     et_recipe_free(&recipe);
     return code;
 }

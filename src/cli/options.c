@@ -102,6 +102,8 @@ const struct cli_option cli_option_table[] = {
 
     ROW("origin", 0, FLAG, NULL, "where each value comes from", AT(origin),
         .group = "command", .commands = "explain"),
+    ROW("model", 0, FLAG, NULL, "the model's layers: shapes, parameters, FLOPs",
+        AT(model), .group = "command", .commands = "explain"),
     ROW("load", 0, TEXT, "CKPT", "evaluate this checkpoint", AT(load),
         .group = "command", .commands = "eval predict"),
     ROW("to", 0, CHOICE, "FORMAT", "tensorboard, jsonl, csv, svg or onnx", AT(to),
