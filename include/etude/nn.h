@@ -232,6 +232,7 @@ struct et_basic_block_module {
  * with the stride, 1x1 to 4 CHANNELS. */
 struct et_bottleneck_options {
     int64_t in_channels, channels, stride;
+    int64_t dilation; /* of the 3x3 convolution, 1 */
 };
 
 struct et_bottleneck_module {

@@ -19,7 +19,8 @@ struct resnet_shape {
     int64_t blocks[4]; /* per stage; 0: no such stage */
     int64_t width;     /* of the first stage; doubles with each */
     bool bottleneck;
-    int stem; /* as published */
+    int stem;      /* as published */
+    bool backbone; /* no head, and the last stage is dilated, not strided */
 };
 
 struct et_resnet_options {
@@ -42,10 +43,12 @@ stage_new(struct et_ctx *cx, const struct resnet_shape *shape, int stage,
     int64_t width = shape->width << stage;
     ET_TRY(et_module_new(cx, &et_sequential_class, NULL, slot));
     for (int64_t i = 0; i < shape->blocks[stage]; i++) {
-        int64_t stride = stage > 0 && i == 0 ? 2 : 1;
+        bool dilated = shape->backbone && stage == 3;
+        int64_t stride = stage > 0 && i == 0 && !dilated ? 2 : 1;
         if (shape->bottleneck)
             ET_TRY(ET_ADD(cx, *slot, NULL, bottleneck, .in_channels = *channels,
-                          .channels = width, .stride = stride));
+                          .channels = width, .stride = stride,
+                          .dilation = dilated && i > 0 ? 2 : 1));
         else
             ET_TRY(ET_ADD(cx, *slot, NULL, basic_block, .in_channels = *channels,
                           .channels = width, .stride = stride));
@@ -75,6 +78,8 @@ resnet_init(struct et_ctx *cx, struct et_module *base, const void *options)
             &m->maxpool));
     for (int i = 0; i < 4 && shape->blocks[i]; i++)
         ET_TRY(stage_new(cx, shape, i, &channels, &m->layer[i]));
+    if (shape->backbone)
+        return ET_OK;
     ET_TRY(ET_NEW(cx, &m->avgpool, adaptive_avg_pool2d, 0));
     ET_TRY(et_module_new(cx, &et_flatten_class, NULL, &m->flatten));
     return ET_NEW(cx, &m->fc, linear, .in_features = channels,
@@ -122,6 +127,35 @@ static const struct et_module_class et_resnet_class = {
     .init = resnet_init,
     .forward = resnet_forward,
 };
+
+/* ---- a backbone ---- */
+
+et_status
+eti_resnet_backbone(struct et_ctx *cx, const int64_t blocks[4], int64_t in_channels,
+                    struct et_module **out)
+{
+    const struct resnet_shape shape = {
+        .blocks = {blocks[0], blocks[1], blocks[2], blocks[3]},
+        .width = 64,
+        .bottleneck = true,
+        .backbone = true,
+    };
+    return ET_NEW(cx, out, resnet, .shape = &shape, .stem = STEM_IMAGENET,
+                  .in_channels = in_channels);
+}
+
+struct et_tensor *
+eti_resnet_stages(struct et_forward *f, struct et_module *backbone, struct et_tensor *x,
+                  struct et_tensor **first)
+{
+    struct resnet_module *m = (struct resnet_module *)backbone;
+    x = et_forward(f, m->bn1, et_forward(f, m->conv1, x));
+    x = et_forward(f, m->maxpool, et_forward(f, m->relu, x));
+    *first = x = et_forward(f, m->layer[0], x);
+    for (int i = 1; i < 4; i++)
+        x = et_forward(f, m->layer[i], x);
+    return x;
+}
 
 /* ---- the family ---- */
 

@@ -117,11 +117,13 @@ bottleneck_init(struct et_ctx *cx, struct et_module *base, const void *options)
     struct et_bottleneck_options o = *(const struct et_bottleneck_options *)options;
     int64_t width = o.channels, out = 4 * o.channels;
     o.stride = eti_int_or(o.stride, 1);
+    o.dilation = eti_int_or(o.dilation, 1);
     ET_TRY(ET_NEW(cx, &m->conv1, conv2d, .in_channels = o.in_channels,
                   .out_channels = width, .kernel = 1, .no_bias = true));
     ET_TRY(ET_NEW(cx, &m->bn1, batch_norm, .num_features = width));
     ET_TRY(ET_NEW(cx, &m->conv2, conv2d, .in_channels = width, .out_channels = width,
-                  .kernel = 3, .stride = o.stride, .padding = 1, .no_bias = true));
+                  .kernel = 3, .stride = o.stride, .padding = o.dilation,
+                  .dilation = o.dilation, .no_bias = true));
     ET_TRY(ET_NEW(cx, &m->bn2, batch_norm, .num_features = width));
     ET_TRY(ET_NEW(cx, &m->conv3, conv2d, .in_channels = width, .out_channels = out,
                   .kernel = 1, .no_bias = true));
