@@ -9,7 +9,7 @@ stored but the outputs, which are of f64.
     config JSON                     Hugging Face's config.json
     options NAME VALUE ...          what our model is made with, of the other forms
     tensor NAME LENGTH ...
-    input tokens|image LENGTH ...
+    input tokens|pairs|image LENGTH ...   pairs: with mask() and kinds()
     output NUMBER ...
 """
 import json
@@ -67,8 +67,20 @@ def refill(model):
         return {n: state[n] for n in names}, type(model).from_pretrained(folder)
 
 
+def mask():
+    """The last two tokens of the second text are padding."""
+    m = torch.ones(2, TOKENS, dtype=torch.int64)
+    m[1, -2:] = 0
+    return m
+
+
+def kinds():
+    """From the fourth token on it is the second text of a pair."""
+    return (torch.arange(TOKENS) >= 3).to(torch.int64).expand(2, TOKENS)
+
+
 def inputs(kind):
-    if kind == "tokens":
+    if kind != "image":
         v = golden.unit(7, 2 * TOKENS) * WORDS
         return torch.from_numpy(v.astype(numpy.int64)).reshape(2, TOKENS)
     v = 2 * golden.unit(7, 2 * 3 * SIDE * SIDE) - 1
@@ -80,7 +92,10 @@ def write(f, form, ours, model, kind, config=None, options=""):
         state, model = refill(model) if form == "hf" else fill(model)
         model.eval()
         x = inputs(kind)
-        y = model.double()(x if kind == "tokens" else x.double())
+        if kind == "pairs":
+            y = model.double()(x, attention_mask=mask(), token_type_ids=kinds())
+        else:
+            y = model.double()(x if kind == "tokens" else x.double())
         y = getattr(y, "logits", y)
     f.write(f"model {form} {ours}\n")
     if config is not None:
@@ -107,6 +122,10 @@ def main():
                     num_attention_heads=2, intermediate_size=64, max_position_embeddings=8,
                     architectures=["BertForMaskedLM"])
         write(f, "hf", "bert", t.BertForMaskedLM(t.BertConfig(**bert)), "tokens", bert)
+        pair = bert | dict(architectures=["BertForSequenceClassification"],
+                           id2label={str(i): f"c{i}" for i in range(CLASSES)})
+        write(f, "hf", "bert_classifier",
+              t.BertForSequenceClassification(t.BertConfig(**pair)), "pairs", pair)
         vit = dict(model_type="vit", hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
                    intermediate_size=64, image_size=SIDE, patch_size=16,
                    id2label={str(i): f"c{i}" for i in range(CLASSES)})

@@ -71,7 +71,7 @@ read_input(struct hub *h, const char *text)
     size_t n = strcspn(text, " ");
     snprintf(h->kind, sizeof h->kind, "%.*s", (int)n, text);
     read_lengths(text + n, &ndim, shape);
-    bool tokens = strcmp(h->kind, "tokens") == 0;
+    bool tokens = strcmp(h->kind, "image") != 0;
     et_desc_init(&h->x, tokens ? ET_I32 : ET_F32, ndim, shape, ET_ROW_MAJOR);
 }
 
@@ -213,6 +213,24 @@ load(const struct hub *h)
     return m;
 }
 
+/* make_hub.py's mask() and kinds(). */
+static void
+add_fields(struct et_samples *s, const struct hub *h)
+{
+    static const char *const names[] = {"attention_mask", "token_type"};
+    int32_t v[64];
+    const int64_t n = h->x.shape[0], t = h->x.shape[1];
+    for (int k = 0; k < 2; k++) {
+        struct et_named_tensor *field = &s->other[s->n_others++];
+        for (int64_t i = 0; i < n * t; i++)
+            v[i] = k == 0 ? i < n * t - 2 : i % t >= 3;
+        field->name = names[k];
+        need(cx, et_tensor_new(cx, dev, ET_I32, 2, h->x.shape, ET_ROW_MAJOR, names[k],
+                               &field->tensor));
+        need(cx, et_tensor_write(cx, field->tensor, v, (size_t)(n * t) * sizeof *v));
+    }
+}
+
 /* The greatest distance of what M computes from what it should, by the greatest of
  * those numbers. */
 static double
@@ -231,7 +249,10 @@ distance(struct et_model *m, const struct hub *h)
     for (int64_t i = 0; h->x.dtype == ET_I32 && i < count; i++)
         ((int32_t *)(void *)v)[i] = (int32_t)((v[i] + 1) / 2 * 11);
     need(cx, et_tensor_write(cx, x, v, (size_t)count * sizeof *v));
-    struct et_forward f = {.g = g};
+    struct et_samples s = {.x = x, .n = h->x.shape[0]};
+    struct et_forward f = {.g = g, .samples = &s};
+    if (strcmp(h->kind, "pairs") == 0)
+        add_fields(&s, h);
     struct et_tensor *y = et_model_forward(m, &f, x);
     need(cx, et_eval(g, &y, 1));
     is_int(et_desc_count(&y->desc), h->n_want, "%s's %s gives as many numbers", h->form,
@@ -243,6 +264,8 @@ distance(struct et_model *m, const struct hub *h)
     }
     et_graph_free(&g);
     et_tensor_free(&x);
+    for (int i = 0; i < s.n_others; i++)
+        et_tensor_free(&s.other[i].tensor);
     free(v);
     return worst / most;
 }
@@ -459,7 +482,7 @@ main(void)
         free_hub(&h);
     }
     fclose(f);
-    ok(n >= 9, "%d models of other libraries are compared", n);
+    ok(n >= 10, "%d models of other libraries are compared", n);
     configs();
     forms();
     et_device_close(&dev);

@@ -15,7 +15,7 @@
 #include "core/models/weight_folder.h"
 
 /* What a member becomes where it is no option. */
-enum fact { NO_FACT, VOCABULARY, CLASSES, CHANNELS, SIDE };
+enum fact { NO_FACT, VOCABULARY, CHANNELS, SIDE };
 
 struct row {
     const char *key;    /* member of config.json; NULL: of ours alone */
@@ -197,6 +197,8 @@ choose_bert(struct et_ctx *cx, const char *path, const json_t *root)
     for (const char *const *m = masked; *m; m++)
         if (!name || strcmp(name, *m) == 0)
             return "bert";
+    if (strcmp(name, "BertForSequenceClassification") == 0)
+        return "bert_classifier";
     et_status said = ET_FAIL(cx, ET_EFORMAT, "%s: there is no %.64s here", path, name);
     (void)said; /* NULL says it */
     return NULL;
@@ -294,6 +296,8 @@ add_resnet(const struct et_model *m, json_t *root)
 static const struct type types[] = {
     {"gpt2", "gpt2", gpt2_rows, choose_gpt2, "GPT2LMHeadModel", NULL},
     {"bert", "bert", bert_rows, choose_bert, "BertForMaskedLM", NULL},
+    {"bert", "bert_classifier", bert_rows, choose_bert, "BertForSequenceClassification",
+     NULL},
     {"vit", "vit_ti16 vit_s16 vit_b16 vit_l16", vit_rows, choose_vit,
      "ViTForImageClassification", NULL},
     {"resnet", "resnet18 resnet34 resnet50 resnet101 resnet152", resnet_rows,
@@ -420,6 +424,9 @@ read_labels(const struct reading *r, const struct et_model_class *type)
         return ET_FAIL(r->cx, ET_EFORMAT, "%s: num_labels is no count", r->path);
     snprintf(text, sizeof text, "%lld", (long long)n);
     r->out->facts.num_classes = n;
+    /* One output is a number (BertForSequenceClassification.forward). */
+    if (type->reads_tokens && n == 1)
+        ET_TRY(set(r, "loss", "mse"));
     return set(r, "num_classes", text);
 }
 
@@ -497,8 +504,9 @@ our_text(const struct et_model *m, const struct type *type, const struct row *ro
     char other[32];
     switch (row->fact) {
     case VOCABULARY:
-    case CLASSES:
-        snprintf(out, 32, "%lld", (long long)m->num_classes);
+        snprintf(out, 32, "%lld",
+                 (long long)(m->type->task == ET_TASK_LANGUAGE ? m->num_classes
+                                                               : m->facts.vocab_size));
         return ET_OK;
     case CHANNELS:
         snprintf(out, 32, "%lld", (long long)m->facts.channels);

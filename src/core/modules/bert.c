@@ -4,8 +4,9 @@
  * x = LN(word + position + type); per layer a = LN(x + W_o attention(x)),
  * y = LN(a + B gelu(A a)). Source: Devlin et al. 2018 (arXiv 1810.04805); names as in
  * Hugging Face's BertForMaskedLM, as is [PAD], token 0: its row begins as 0 and gets no
- * gradient where it is looked up. Differs: all tokens are of type 0, and padding is
- * attended to. */
+ * gradient where it is looked up. Of the samples' fields token_type I32 [B,T] says
+ * which kind each token is of (without it all are of kind 0), and attention_mask I32
+ * [B,T] which are attended to: 1; 0 is padding (without it all are). */
 #include "core/modules/common.h"
 
 #define EPS 1e-12
@@ -91,7 +92,10 @@ bert_embeddings_forward(struct et_module *base, struct et_forward *f,
         return NULL;
     if (m->position_embeddings)
         x = et_add(f->g, x, rows(f->g, m->position_embeddings, token->desc.shape[1]));
-    x = et_add(f->g, x, rows(f->g, m->token_type_embeddings, 1));
+    struct et_tensor *kind = et_forward_input(f, "token_type");
+    x = et_add(f->g, x,
+               kind ? et_forward(f, m->token_type_embeddings, kind)
+                    : rows(f->g, m->token_type_embeddings, 1));
     return et_forward(f, m->dropout, et_forward(f, m->LayerNorm, x));
 }
 
@@ -134,6 +138,21 @@ heads(struct et_graph *g, struct et_tensor *x, int64_t n)
     return et_permute(g, x, (const int[]){0, 2, 1, 3});
 }
 
+/* BIAS, and what keeps padding from being attended to, as good as -infinity:
+ * [B,1,1,T]. */
+static struct et_tensor *
+hide_padding(struct et_forward *f, struct et_tensor *bias)
+{
+    struct et_graph *g = f->g;
+    struct et_tensor *mask = et_forward_input(f, "attention_mask");
+    if (!mask)
+        return bias;
+    const int64_t *s = mask->desc.shape;
+    mask = et_reshape(g, mask, ET_SHAPE(s[0], 1, 1, s[1]));
+    mask = et_mul_scalar(g, et_add_scalar(g, et_cast(g, mask, ET_F32), -1), 1e9);
+    return bias ? et_add(g, bias, mask) : mask;
+}
+
 static struct et_tensor *
 bert_self_attention_forward(struct et_module *base, struct et_forward *f,
                             struct et_tensor *x)
@@ -152,7 +171,8 @@ bert_self_attention_forward(struct et_module *base, struct et_forward *f,
         heads(g, et_forward(f, m->key, x), m->n_heads),
         heads(g, et_forward(f, m->value, x), m->n_heads),
     };
-    struct et_tensor *y = eti_attend(f, parts, bias, false, m->attention_dropout);
+    struct et_tensor *y =
+        eti_attend(f, parts, hide_padding(f, bias), false, m->attention_dropout);
     y = et_permute(g, y, (const int[]){0, 2, 1, 3});
     return et_reshape(g, y, x->desc.ndim, x->desc.shape);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/seams.h"
+#include "core/models/language.h"
 #include "core/models/weight_file.h"
 #include "core/onnx/writing.h"
 
@@ -26,9 +27,9 @@ build(struct et_ctx *cx, struct et_model *m, struct et_device *dev, int64_t n,
 {
     const struct et_model_facts *f = &m->facts;
     struct et_desc d;
-    if (m->type->task == ET_TASK_LANGUAGE && f->seq_len < 1)
+    if (eti_reads_tokens(m) && f->seq_len < 1)
         return ET_FAIL(cx, ET_EINVAL, "ONNX: nobody says how long the sequences are");
-    if (m->type->task == ET_TASK_LANGUAGE)
+    if (eti_reads_tokens(m))
         et_desc_init(&d, ET_I32, 2, (const int64_t[]){n, f->seq_len}, ET_ROW_MAJOR);
     else if (f->height > 0)
         et_desc_init(&d, ET_F32, 4,
