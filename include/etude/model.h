@@ -31,7 +31,8 @@ extern "C" {
     X(SEGMENTATION, 1, "MIoU", "MIoU CrossEntropy",                                    \
       "Dice Accuracy MatthewsCorrCoef Loss")                                           \
     X(LANGUAGE, 2, "LanguageCrossEntropy", "LanguageCrossEntropy LanguagePerplexity",  \
-      "MaskedAccuracy Loss")
+      "MaskedAccuracy Loss")                                                           \
+    X(REGRESSION, 3, "MSE", "MSE MAE R2", "Loss")
 
 enum et_task {
 #define ET_TASK_ENUM(code, number, train, eval, more) ET_TASK_##code = number,
@@ -39,27 +40,35 @@ enum et_task {
 #undef ET_TASK_ENUM
 };
 
-/* The enum's order is that of the `loss` option's choices. */
-enum et_loss {
-    ET_LOSS_SOFT_CROSS_ENTROPY = 0, /* index or dense targets; ignore_index -100 */
-    ET_LOSS_BCE_WITH_LOGITS = 1,    /* sum over classes, mean over samples */
-    ET_LOSS_DICE = 2,               /* 1 - Dice of softmax, mean over classes */
-    ET_LOSS_MSE = 3,                /* target of the outputs' shape */
+/* What a loss learns from. */
+enum {
+    ET_TAKES_CLASSES = 1, /* a class for each sample, or each of its pixels */
+    ET_TAKES_SHARES = 2,  /* how much there is of each class, f32 as the outputs */
+    ET_TAKES_NUMBERS = 4, /* real numbers, as many as outputs */
+    ET_TAKES_TOKENS = 8,  /* a token for each of a sequence */
 };
 
 /* A loss as a component of recipes: `loss:`, in the place of the model's option. */
 struct et_loss_class {
     struct et_component info;
     /* Appends the loss of each sample: f32 [N,...], whose mean is minimised. OUTPUTS
-     * and the samples' target as et_model_loss has them; other fields by
-     * et_samples_find. The core's losses, which et_model_loss knows, have NULL. */
+     * and the samples' target as et_model_loss has them; other fields, such as a mask
+     * of what counts, by et_samples_find. */
     struct et_tensor *(*each)(struct et_graph *g, const void *options,
                               struct et_tensor *outputs,
                               const struct et_samples *samples);
+    /* Instead of EACH, where a mean is not that over all positions: the loss by
+     * REDUCTION, as et_model_loss returns it. */
+    struct et_tensor *(*whole)(struct et_graph *g, const void *options,
+                               struct et_tensor *outputs,
+                               const struct et_samples *samples,
+                               enum et_reduction reduction);
+    unsigned takes; /* ET_TAKES_...: else it is refused before a step; 0: not said */
 };
 
-/* The core's, in the order of enum et_loss, ending with NULL. */
+/* The core's, in the order of losses.def, ending with NULL. */
 extern const struct et_loss_class *const et_loss_classes[];
+const struct et_loss_class *et_loss_find(const char *name); /* NULL: none */
 
 /* What the model must fit: the loader's batches after all transforms, the dataset's
  * classes or vocabulary. 0 = unknown. A recipe's options go before. */
@@ -86,9 +95,9 @@ struct et_model_options {
     int64_t num_classes, in_channels; /* unset (INT64_MIN) or 0: from the data */
     struct et_texts initializer;      /* names of et_module_initializer, in turn */
     struct et_model_weights weights;  /* what to start from instead */
-    int loss;                         /* enum et_loss; language: cross entropy */
+    int loss;                         /* which of et_loss_names */
 };
-extern const char *const et_loss_names[]; /* NULL-terminated */
+extern const char *const et_loss_names[]; /* of et_loss_classes; NULL-terminated */
 
 extern const struct et_option et_model_weights_options[];
 
@@ -140,7 +149,7 @@ extern const struct et_option et_model_weights_options[];
         .offset = offsetof(struct tag, common.loss),                                   \
         .def = "soft_cross_entropy",                                                   \
         .choices = et_loss_names,                                                      \
-        .help = "what training minimises",                                             \
+        .help = "what training minimises; mse where the data have numbers to learn",   \
     },                                                                                 \
     ET_MODEL_START_OPTIONS(tag)
 /* clang-format on */
@@ -168,12 +177,17 @@ struct et_model {
     const struct et_model_class *type;
     struct et_ctx *cx;
     struct et_module *root;
-    enum et_loss loss;
-    int64_t num_classes; /* outputs per position; the vocabulary's size for language */
-    const struct et_loss_class *own_loss; /* instead of LOSS: see et_model_set_loss */
-    const void *own_loss_options;
-    void *options; /* owned: a copy of those it was made with, of TYPE's struct */
-    struct et_model_facts facts; /* that it was made for, options put in */
+    enum et_task task;   /* the type's, or REGRESSION where a classifier is given
+                            numbers to learn; et_model_new settles it */
+    int64_t num_classes; /* outputs per position: classes; numbers to learn; the
+                            vocabulary's size for language */
+    const struct et_loss_class *loss;     /* et_model_set_loss changes it */
+    const void *loss_options;             /* its struct; NULL: it has none */
+    const struct et_loss_class *own_loss; /* internal: that of the option */
+    void *own_loss_options;               /* internal: owned */
+    bool has_numbers; /* internal: the data's target is real numbers */
+    void *options;    /* owned: a copy of those it was made with, of TYPE's struct */
+    struct et_model_facts facts; /* that it was made for, options put in; no fields */
 };
 
 /* All models, NULL-terminated; and one of them, NULL when unknown. */
@@ -201,14 +215,17 @@ void et_model_free(struct et_model **m);
 struct et_tensor *et_model_forward(struct et_model *m, struct et_forward *f,
                                    struct et_tensor *x);
 
-/* From now on M's loss is LOSS's with OPTIONS (its struct), both borrowed; NULL: that
- * of the model's option. */
+/* From now on M's loss is LOSS with OPTIONS (its struct), both borrowed. */
 void et_model_set_loss(struct et_model *m, const struct et_loss_class *loss,
                        const void *options);
+/* Does M's loss fit what it learns from, as FIELD, the target of the data, describes it
+ * (NULL: there is none)? EINVAL, with the losses that do. */
+ET_NODISCARD et_status et_model_check_loss(const struct et_model *m,
+                                           const struct et_field *field);
 /* The loss of OUTPUTS against the target of SAMPLES, of which a loss of one's own may
- * read more: classes I32 [N] or dense f32 [N,classes], or what M->loss says; language:
- * I32 [B,T], target[b,t] the token that follows position t. ET_REDUCE_NONE gives one
- * value per sample, [N]. */
+ * read more: classes I32 [N] or dense f32 [N,classes], or what M's loss takes;
+ * language: I32 [B,T], target[b,t] the token that follows position t. ET_REDUCE_NONE
+ * gives one value per sample, [N]. */
 struct et_tensor *et_model_loss(struct et_model *m, struct et_graph *g,
                                 struct et_tensor *outputs,
                                 const struct et_samples *samples,

@@ -351,7 +351,7 @@ forward(const char *name, const struct et_model_facts *facts, const char *const 
 
     /* Index targets have the logits' shape without the classes: axis 1, or the last. */
     int64_t shape[ET_MAX_DIMS] = {want[0]};
-    bool language = m->type->task == ET_TASK_LANGUAGE;
+    bool language = m->task == ET_TASK_LANGUAGE;
     for (int i = 1; i < ndim - 1; i++)
         shape[i] = want[language ? i : i + 1];
     struct et_tensor *target = leaf(ET_I32, ndim - 1, shape);

@@ -221,5 +221,5 @@ eti_take_rows(struct et_graph *g, struct et_tensor *x, struct et_tensor *index)
 bool
 eti_takes_dense_targets(const struct et_state *s)
 {
-    return s->model->type->task != ET_TASK_LANGUAGE;
+    return s->model->task != ET_TASK_LANGUAGE;
 }

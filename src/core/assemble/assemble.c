@@ -239,6 +239,20 @@ what_is_read(const struct et_field *x)
     return words[x->kind];
 }
 
+/* A model of pixels learns a class for each. */
+static et_status
+check_pixels(const struct eti_assembly *a, const struct et_model_class *c,
+             const struct et_dataset *set)
+{
+    const struct et_field *target = et_facts_target(&set->facts);
+    if (c->task != ET_TASK_SEGMENTATION || (target && target->ndim >= 2))
+        return ET_OK;
+    return ET_FAIL(
+        a->cx, ET_EINVAL,
+        "model %s learns a class for each pixel, %s gives one for each image",
+        c->info.name, set->type->info.name);
+}
+
 /* A model of images on tokens, or the reverse, is said here and not by a shape. */
 static et_status
 check_kind(const struct eti_assembly *a, const struct et_model_class *c)
@@ -249,7 +263,7 @@ check_kind(const struct eti_assembly *a, const struct et_model_class *c)
     const struct et_field *x = &data->set->facts.field[ET_FIELD_X];
     bool wants = c->task == ET_TASK_LANGUAGE || c->reads_tokens;
     if (wants == (x->kind == ET_FIELD_TOKENS))
-        return ET_OK;
+        return check_pixels(a, c, data->set);
     return ET_FAIL(a->cx, ET_EINVAL, "model %s reads %s, %s gives %s", c->info.name,
                    wants ? "tokens" : "images", data->set->type->info.name,
                    what_is_read(x));
@@ -261,7 +275,7 @@ check_classes(const struct eti_assembly *a, const char *what,
               const struct eti_data *data)
 {
     int64_t has = a->model->num_classes;
-    if (!data->set || a->model->type->task != ET_TASK_CLASSIFICATION ||
+    if (!data->set || a->model->task != ET_TASK_CLASSIFICATION ||
         et_facts_classes(&data->set->facts) <= has)
         return ET_OK;
     int64_t n = et_facts_classes(&data->set->facts);
@@ -297,6 +311,10 @@ make_model(struct eti_assembly *a)
         et_model_set_loss(a->model, ETI_CLASS(loss, a->recipe->loss.component),
                           a->recipe->loss.options);
     ET_TRY(check_all_classes(a));
+    if (facts.field)
+        ET_TRY(et_model_check_loss(a->model, facts.n_fields > ET_FIELD_TARGET
+                                                 ? &facts.field[ET_FIELD_TARGET]
+                                                 : NULL));
     a->config.model = a->model;
     const struct et_model_weights *weights = &options->weights;
     if (!weights->path && (!weights->strict || weights->ignore.n > 0))

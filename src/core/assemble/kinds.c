@@ -11,28 +11,43 @@
 #include "etude/data.h"
 #include "etude/model.h"
 
+/* Does the data set say, without its files, that it has no class for each pixel? */
+static bool
+has_no_masks(const struct et_part *part)
+{
+    const struct et_dataset_class *c = ETI_CLASS(dataset, part->component);
+    struct et_data_facts facts = {0};
+    if (!c->describe)
+        return false;
+    c->describe(part->options, &facts);
+    const struct et_field *target = et_facts_target(&facts);
+    return target && target->kind != ET_FIELD_MASK;
+}
+
 /* PART, which PATH names, is what MODEL learns from. */
 static void
 check_part(const struct et_model_class *model, const struct et_part *part,
            const char *path, struct et_diagnostics *errors)
 {
     const struct et_component *data = part->component;
-    if (!data || !data->applies_to || !part->value)
+    if (!data || !data->applies_to || !part->value ||
+        strcmp(data->applies_to, "any") == 0)
         return;
     struct et_place at = eti_value_place(part->value);
     bool is_text = strcmp(data->applies_to, "text") == 0;
-    bool wants_text = model->task == ET_TASK_LANGUAGE;
+    bool wants_text = model->task == ET_TASK_LANGUAGE || model->reads_tokens;
     if (is_text != wants_text)
         et_diagnostics_add(errors, ET_E_CONFLICT, &at, path, NULL,
                            "model %s reads %s, %s gives %s", model->info.name,
                            wants_text ? "tokens" : "images", data->name,
                            is_text ? "tokens" : "images");
-    else if (model->task == ET_TASK_SEGMENTATION)
+    else if (model->task == ET_TASK_SEGMENTATION && has_no_masks(part))
         et_diagnostics_add(errors, ET_E_CONFLICT, &at, path, NULL,
                            "model %s learns a class for each pixel, %s gives one for "
                            "each image",
                            model->info.name, data->name);
-    else if (ETI_HAS(model, wants_masked) && model->wants_masked)
+    else if (ETI_HAS(model, wants_masked) && model->wants_masked &&
+             ETI_CLASS(dataset, data)->tokens)
         et_diagnostics_add(errors, ET_E_UNAVAILABLE, &at, path, NULL,
                            "model %s learns tokens that were masked, %s gives the next "
                            "ones, which it would copy; a later version masks them",

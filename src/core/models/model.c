@@ -95,6 +95,37 @@ settle(int64_t option, int64_t *fact)
         *fact = option;
 }
 
+/* The numbers to learn of a sample, where the data have such; else 0. */
+static int64_t
+count_numbers(const struct et_model_class *type, const struct et_model_facts *facts)
+{
+    const struct et_field *target =
+        facts->n_fields > ET_FIELD_TARGET ? &facts->field[ET_FIELD_TARGET] : NULL;
+    int64_t n = 1;
+    if (type->task != ET_TASK_CLASSIFICATION || !target ||
+        !et_dtype_is_float(target->dtype))
+        return 0;
+    for (int k = 0; k < target->ndim; k++)
+        n *= target->shape[k];
+    return n;
+}
+
+/* The option's, with its defaults; where the task or the data need another one, the
+ * first that is for them. */
+static et_status
+choose_loss(struct et_ctx *cx, struct et_model *m, const struct et_model_options *o)
+{
+    const struct et_loss_class *c = et_loss_classes[o->loss];
+    if (m->task == ET_TASK_LANGUAGE && o->loss == 0)
+        c = et_loss_find("masked_language");
+    else if (m->has_numbers && o->loss == 0)
+        c = et_loss_find("mse");
+    ET_TRY(et_options_new(cx, &c->info, NULL, &m->own_loss_options));
+    m->own_loss = c;
+    et_model_set_loss(m, c, m->own_loss_options);
+    return ET_OK;
+}
+
 static et_status
 make_model(struct et_ctx *cx, const struct et_model_class *type, const void *options,
            const struct et_model_facts *facts, struct et_model **out)
@@ -111,18 +142,22 @@ make_model(struct et_ctx *cx, const struct et_model_class *type, const void *opt
         return status;
     }
     const struct et_model_options *o = m->options;
+    int64_t numbers = count_numbers(type, &settled);
+    settle(numbers, &settled.num_classes);
     settle(o->num_classes, &settled.num_classes);
     settle(o->in_channels, &settled.channels);
-    m->loss = (enum et_loss)o->loss;
     m->num_classes = settled.num_classes;
     m->facts = settled;
-    m->facts.field = NULL; /* the caller's */
+    m->facts.field = NULL; /* the caller's, who may drop them */
     m->facts.n_fields = 0;
-    if (type->task != ET_TASK_LANGUAGE && settled.num_classes < 1)
+    m->task = type->task;
+    m->has_numbers = numbers > 0;
+    status = choose_loss(cx, m, o);
+    if (status == ET_OK && type->task != ET_TASK_LANGUAGE && settled.num_classes < 1)
         status = ET_FAIL(cx, ET_EINVAL, "%s needs num_classes; the data do not say it",
                          type->info.name);
-    else if (type->task != ET_TASK_LANGUAGE && !type->reads_tokens &&
-             settled.channels < 1)
+    else if (status == ET_OK && type->task != ET_TASK_LANGUAGE &&
+             !type->reads_tokens && settled.channels < 1)
         status = ET_FAIL(cx, ET_EINVAL, "%s needs in_channels; the data do not say it",
                          type->info.name);
     if (status == ET_OK)
@@ -159,6 +194,8 @@ et_model_free(struct et_model **mp)
     if (!m)
         return;
     et_module_free(&m->root);
+    if (m->own_loss)
+        et_options_free(&m->own_loss->info, &m->own_loss_options);
     eti_options_free(m->cx, &m->type->info, &m->options);
     et_free(m->cx, m);
 }

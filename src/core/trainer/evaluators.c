@@ -91,7 +91,7 @@ add_own(struct et_trainer *t, const char *const *patterns, struct eti_evaluator 
 static et_status
 select_metrics(struct et_trainer *t, struct eti_evaluator *e)
 {
-    enum et_task task = t->state.model->type->task;
+    enum et_task task = t->state.model->task;
     const char *usual = et_task_metrics(task, false);
     const char *const *patterns = e->config.metrics;
     char chosen[NAMES] = "";

@@ -17,7 +17,7 @@ init(struct eti_part *p)
 {
     struct metrics *own = p->own;
     p->s->train_metrics = own->value;
-    ET_TRY(eti_metrics_new(p->s, et_task_metrics(p->s->model->type->task, true), own->v,
+    ET_TRY(eti_metrics_new(p->s, et_task_metrics(p->s->model->task, true), own->v,
                            &own->n));
     for (int i = 0; i < p->config->n_metrics; i++)
         ET_TRY(eti_metrics_add(p->s, &p->config->metrics[i], own->v, &own->n));

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Losses by name: their values and gradients are PyTorch's (t/golden/losses.txt), and
+ * the gradients those of the values; which of them fit what there is to learn. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/graph/tensor.h"
+#include "t/device.h"
+#include "t/tap.h"
+#include "t/unit/rig.h"
+
+enum { CASES = 18, MOST = 64 };
+/* Sums of some 50 terms below 10, rounded to f32; PyTorch's own f32 is 3e-7 off. */
+static const double ROUNDED = 2e-6;
+
+static struct et_ctx *cx;
+static struct et_device *dev;
+
+static void
+must(et_status status)
+{
+    if (status != ET_OK)
+        bail("%s: %s", et_status_name(status), et_error_get(cx)->message);
+}
+
+struct learned {
+    char name[64];
+    int64_t shape[4];
+    int ndim;
+    struct et_tensor *z, *target;
+    struct et_model m; /* as far as a loss looks at one */
+    void *options;
+    struct et_model_class type;
+};
+
+static struct et_tensor *
+leaf(enum et_dtype dtype, int ndim, const int64_t *shape, const void *values)
+{
+    struct et_tensor *t;
+    must(et_tensor_new(cx, dev, dtype, ndim, shape, ET_ROW_MAJOR, NULL, &t));
+    must(et_tensor_write(cx, t, values, et_desc_bytes(&t->desc)));
+    return t;
+}
+
+/* make_losses.py's targets. */
+static struct et_tensor *
+make_target(const struct learned *l, const char *kind)
+{
+    const bool last = strcmp(l->name, "masked_language") == 0;
+    float v[MOST];
+    int32_t class[MOST];
+    int64_t shape[4] = {l->shape[0]}, n = 1, C = last ? l->shape[2] : l->shape[1];
+    if (strcmp(kind, "numbers") == 0 || strcmp(kind, "shares") == 0) {
+        n = et_desc_count(&l->z->desc);
+        rig_values(2, n, v);
+        for (int64_t i = 0; i < n; i++)
+            v[i] *= 2;
+        for (int64_t r = 0; strcmp(kind, "shares") == 0 && r < n; r += C) {
+            double sum = 0;
+            for (int64_t c = 0; c < C; c++)
+                sum += exp(v[r + c]);
+            for (int64_t c = 0; c < C; c++)
+                v[r + c] = (float)(exp(v[r + c]) / sum);
+        }
+        /* One number a sample may come without its axis. */
+        return leaf(ET_F32, l->shape[1] == 1 ? 1 : l->ndim, l->shape, v);
+    }
+    for (int i = 1; i < l->ndim - 1; i++)
+        shape[i] = l->shape[last ? i : i + 1];
+    for (int i = 0; i < l->ndim - 1; i++)
+        n *= shape[i];
+    for (int64_t i = 0; i < n; i++)
+        class[i] = i % 5 == 4 && kind[0] == 'c' ? -100 : (int32_t)(7 * i % C);
+    return leaf(ET_I32, l->ndim - 1, shape, class);
+}
+
+/* TEXT: what the target is, the outputs' shape, the loss and its options. */
+static void
+learn(struct learned *l, const char *text)
+{
+    char kind[16], shape[32], options[128] = "", *save = NULL;
+    float v[MOST];
+    memset(l, 0, sizeof *l);
+    if (sscanf(text, "%15s %31s %63s %127[^\n]", kind, shape, l->name, options) < 3)
+        bail("cannot read '%s'", text);
+    for (char *at = strtok_r(shape, "x", &save); at; at = strtok_r(NULL, "x", &save))
+        l->shape[l->ndim++] = strtol(at, NULL, 10);
+    const struct et_loss_class *c = et_loss_find(l->name);
+    if (!c)
+        bail("no loss is named %s", l->name);
+    must(et_options_new(cx, &c->info, NULL, &l->options));
+    for (char *item = strtok_r(options, " ", &save); item;
+         item = strtok_r(NULL, " ", &save)) {
+        char *value = strchr(item, '=');
+        *value++ = '\0';
+        must(et_options_set(cx, c->info.options, l->options, item, value));
+    }
+    l->m = (struct et_model){.type = &l->type, .cx = cx};
+    et_model_set_loss(&l->m, c, l->options);
+    int64_t n = 1;
+    for (int i = 0; i < l->ndim; i++)
+        n *= l->shape[i];
+    rig_values(1, n, v);
+    for (int64_t i = 0; i < n; i++)
+        v[i] *= 3;
+    l->z = leaf(ET_F32, l->ndim, l->shape, v);
+    l->target = make_target(l, kind);
+}
+
+static void
+forget(struct learned *l)
+{
+    et_options_free(&l->m.loss->info, &l->options);
+    et_tensor_free(&l->z);
+    et_tensor_free(&l->target);
+}
+
+/* The loss and its gradient, [count]; EACH: a value for each sample, too. */
+static double
+measure(struct learned *l, float *grad, double *each_mean)
+{
+    const struct et_samples samples = {.x = l->z, .target = l->target};
+    struct et_graph *g;
+    struct et_tensor *want[3] = {NULL}, *dz;
+    double loss, sum = 0;
+    float each[MOST];
+    must(et_graph_new(cx, dev, &g));
+    want[0] = et_model_loss(&l->m, g, l->z, &samples, ET_REDUCE_MEAN);
+    want[1] = et_model_loss(&l->m, g, l->z, &samples, ET_REDUCE_NONE);
+    must(et_grad(g, want[0], &l->z, 1, &dz));
+    want[2] = dz;
+    must(et_eval(g, want, 3));
+    must(et_item(g, want[0], &loss));
+    must(et_tensor_read(cx, dz, grad, et_desc_bytes(&dz->desc)));
+    must(et_tensor_read(cx, want[1], each, et_desc_bytes(&want[1]->desc)));
+    for (int64_t i = 0; i < l->shape[0]; i++)
+        sum += each[i];
+    *each_mean = want[1]->desc.ndim == 1 ? sum / (double)l->shape[0] : NAN;
+    et_graph_free(&g);
+    return loss;
+}
+
+/* By how much the loss changes where one output does, and what the gradient says. */
+static double
+find_worst_slope(struct learned *l, const float *grad)
+{
+    const double step = 0x1p-6;
+    int64_t n = et_desc_count(&l->z->desc);
+    float v[MOST], unused[MOST];
+    double worst = 0, ignored;
+    must(et_tensor_read(cx, l->z, v, et_desc_bytes(&l->z->desc)));
+    for (int64_t i = 0; i < n; i++) {
+        float was = v[i];
+        double at[2];
+        for (int k = 0; k < 2; k++) {
+            v[i] = was + (float)(k ? step : -step);
+            must(et_tensor_write(cx, l->z, v, et_desc_bytes(&l->z->desc)));
+            at[k] = measure(l, unused, &ignored);
+        }
+        v[i] = was;
+        worst = fmax(worst, fabs((at[1] - at[0]) / (2 * step) - (double)grad[i]));
+    }
+    must(et_tensor_write(cx, l->z, v, et_desc_bytes(&l->z->desc)));
+    return worst;
+}
+
+static void
+compare_case(FILE *f, const char *text)
+{
+    struct learned l;
+    float grad[MOST];
+    double want, each, worst = 0;
+    learn(&l, text);
+    double loss = measure(&l, grad, &each);
+    if (fscanf(f, "%lf", &want) != 1)
+        bail("losses.txt ends early");
+    is_near(loss, want, ROUNDED * fmax(1, want), "%s: the loss", text);
+    for (int64_t i = 0; i < et_desc_count(&l.z->desc); i++) {
+        if (fscanf(f, "%lf", &want) != 1)
+            bail("losses.txt ends early");
+        worst = fmax(worst, fabs(want - (double)grad[i]));
+    }
+    ok(worst < ROUNDED, "%s: its gradient, %.1g off", text, worst);
+    /* Differences of losses of 1 to 4 in f32, over 2^-5: 2^-23 32; the third
+     * derivatives, below 1, add 2^-12 / 6. l1 and huber have a kink, and no value lies
+     * within a step of it. */
+    double slope = find_worst_slope(&l, grad);
+    ok(slope < 1e-4, "%s: which is that of its values, %.1g off", text, slope);
+    ok(isfinite(each), "%s: and each sample has a loss of its own", text);
+    if (!strstr(text, "classes") && !strstr(text, "ignore_index"))
+        is_near(each, loss, ROUNDED * fmax(1, loss), "%s: of which it is the mean",
+                text);
+    forget(&l);
+}
+
+/* What takes what: the target's type, its kind, and the loss. */
+static void
+test_fits(void)
+{
+    static const struct et_field field[] = {
+        {.name = "target", .kind = ET_FIELD_VALUES, .dtype = ET_I32, .below = 3},
+        {.name = "target", .kind = ET_FIELD_VALUES, .dtype = ET_F32},
+        {.name = "target", .kind = ET_FIELD_TOKENS, .dtype = ET_I32, .ndim = 1},
+    };
+    static const char *const takes[3][10] = {
+        {"soft_cross_entropy", "binary_cross_entropy_with_logits", "dice", "focal",
+         "cross_entropy"},
+        {"soft_cross_entropy", "binary_cross_entropy_with_logits", "dice", "focal",
+         "cross_entropy", "mse", "l1", "huber"},
+        {"masked_language"},
+    };
+    struct et_model_class type = {.task = ET_TASK_LANGUAGE};
+    struct et_model m = {.type = &type, .cx = cx};
+    int wrong = 0;
+    for (int k = 0; k < 3; k++)
+        for (int i = 0; et_loss_classes[i]; i++) {
+            bool fits = false;
+            for (int j = 0; takes[k][j]; j++)
+                fits |= strcmp(takes[k][j], et_loss_names[i]) == 0;
+            et_model_set_loss(&m, et_loss_classes[i], NULL);
+            wrong += (et_model_check_loss(&m, &field[k]) == ET_OK) != fits;
+            et_error_clear(cx);
+        }
+    is_int(wrong, 0, "each loss takes what it is for, and nothing else");
+    et_model_set_loss(&m, et_loss_find("huber"), NULL);
+    is_int(et_model_check_loss(&m, &field[0]), ET_EINVAL,
+           "huber does not take classes");
+    is_str(et_error_get(cx)->message,
+           "loss huber takes numbers, and the data's target is classes", "it is said");
+    ok(strstr(et_error_get(cx)->hint, "cross_entropy") != NULL, "and which do: %s",
+       et_error_get(cx)->hint);
+    et_error_clear(cx);
+    is_int(et_model_check_loss(&m, NULL), ET_EINVAL, "nor data without a target");
+    et_error_clear(cx);
+}
+
+/* A classifier that is given numbers learns them. */
+static void
+test_task(void)
+{
+    static const struct et_field fields[] = {
+        {.name = "values",
+         .kind = ET_FIELD_VALUES,
+         .dtype = ET_F32,
+         .ndim = 1,
+         .shape = {5}},
+        {.name = "target",
+         .kind = ET_FIELD_VALUES,
+         .dtype = ET_F32,
+         .ndim = 1,
+         .shape = {2}},
+    };
+    const struct et_model_facts facts = {.channels = 5, .field = fields, .n_fields = 2};
+    struct et_model *m;
+    must(et_model_new(cx, et_model_class_find("mlp"), NULL, &facts, &m));
+    ok(m->task == ET_TASK_REGRESSION && m->num_classes == 2 &&
+           strcmp(m->loss->info.name, "mse") == 0,
+       "an MLP on numbers has as many outputs, and learns by mse");
+    et_model_set_loss(m, et_loss_find("cross_entropy"), NULL);
+    ok(m->task == ET_TASK_CLASSIFICATION, "or they are shares of classes, by its loss");
+    et_model_free(&m);
+}
+
+int
+main(void)
+{
+    must(et_ctx_new(&cx));
+    must(et_device_open(cx, test_device("ref"), 0, 1, &dev));
+    is_int(rig_cases("losses.txt", compare_case), CASES,
+           "every case of losses.txt was compared");
+    test_fits();
+    test_task();
+    et_device_close(&dev);
+    et_ctx_free(&cx);
+    return done();
+}
