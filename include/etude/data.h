@@ -240,6 +240,9 @@ struct et_sample {
     } v[ET_MAX_FIELDS];
     const struct et_data_facts *facts;
     struct eti_room *room; /* internal: et_sample_room */
+    /* For a data set that draws: to train by the sample's place in the run's order, so
+     * another epoch draws otherwise; elsewhere by its number. */
+    struct et_rng draws;
 };
 
 /* BYTES of memory for field I of S, for what the data set does not have in memory: the

@@ -193,7 +193,7 @@ raw_image(const struct et_dataset *data, int64_t at, int32_t *label)
     struct et_error why = {0};
     bool broken;
     eti_room_free(&room);
-    if (eti_sample_read(data, at, &room, &s, &why, &broken) != ET_OK)
+    if (eti_sample_read(data, at, NULL, &room, &s, &why, &broken) != ET_OK)
         bail("%s", why.message);
     if (label)
         *label = *(const int32_t *)s.v[ET_FIELD_TARGET].data;

@@ -50,7 +50,7 @@ check_part(const struct et_model_class *model, const struct et_part *part,
              ETI_CLASS(dataset, data)->tokens)
         et_diagnostics_add(errors, ET_E_UNAVAILABLE, &at, path, NULL,
                            "model %s learns tokens that were masked, %s gives the next "
-                           "ones, which it would copy; a later version masks them",
+                           "ones, which it would copy; masked_text masks them",
                            model->info.name, data->name);
 }
 

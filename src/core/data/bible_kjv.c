@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bible_kjv.c: the bytes of the King James Bible, as Debian's program `bible` prints
- * it.
+/* bible_kjv.c: the King James Bible, its bytes or a tokenizer's tokens, as Debian's
+ * program `bible` prints it.
  *
  *     bible -f -p /usr/lib gen1:1-rev22:21
  *
@@ -21,13 +21,14 @@
 #include <unistd.h>
 
 #include "core/data/cache.h"
-#include "core/data/token_file.h"
+#include "core/data/text_source.h"
 #include "etude/diagnostic.h"
 
 enum { VERSES = 31102 };
 
 struct options {
     struct et_data_options common;
+    struct eti_text_options text;
 };
 
 static const struct et_option option_table[] = {
@@ -35,6 +36,7 @@ static const struct et_option option_table[] = {
                         "the program that prints the text, of Debian's bible-kjv"),
     ET_DATA_OPTIONS(struct options),
     ET_DATA_TOKEN_OPTIONS(struct options),
+    ETI_TEXT_OPTIONS(struct options),
     {.name = NULL},
 };
 
@@ -91,9 +93,22 @@ print_text(struct et_ctx *cx, int fd, void *data)
     return ET_OK;
 }
 
+/* A tokenizer's tokens of the text, which is in the cache by NAME. */
+static et_status
+open_tokens(struct et_ctx *cx, struct et_dataset *self, const char *name)
+{
+    const struct options *o = self->options;
+    char folder[ETI_PATH_MAX], path[ETI_PATH_MAX];
+    if (!eti_cache_folder(folder))
+        return ET_FAIL(cx, ET_EIO, "no folder for a cache: set XDG_CACHE_HOME");
+    ET_TRY(eti_file_path(cx, path, folder, name));
+    return eti_text_open(cx, self, path, &o->text, NULL);
+}
+
 static et_status
 open_bible(struct et_ctx *cx, struct et_dataset *self)
 {
+    const struct options *o = self->options;
     char *program = self->common->path;
     struct stat st;
     if (stat(program, &st) != 0) {
@@ -109,14 +124,17 @@ open_bible(struct et_ctx *cx, struct et_dataset *self)
     int fd;
     if (eti_cache_open(NULL, name, -1, print_text, program, &fd) != ET_OK)
         ET_TRY(eti_temporary_open(cx, print_text, program, &fd));
-    return eti_token_file_open(cx, self, name, fd, 1, 0, 256, ETI_90_10);
+    if (!o->text.tokenizer)
+        return eti_token_file_open(cx, self, name, fd, 1, 0, 256, ETI_90_10);
+    close(fd);
+    return open_tokens(cx, self, name);
 }
 
 static void
 describe_bible_kjv(const void *options, struct et_data_facts *out)
 {
-    (void)options;
-    et_facts_stream(out, 0, 256);
+    const struct options *o = options;
+    et_facts_stream(out, 0, o->text.tokenizer ? 0 : 256);
 }
 
 const struct et_dataset_class et_dataset_bible_kjv = {
@@ -124,7 +142,7 @@ const struct et_dataset_class et_dataset_bible_kjv = {
         {
             .name = "bible_kjv",
             .class_name = "BibleKJV",
-            .summary = "the bytes of the King James Bible, a vocabulary of 256",
+            .summary = "the King James Bible: its bytes, or a tokenizer's tokens",
             .source = "Debian's package bible-kjv",
             .applies_to = "text",
             .options = option_table,

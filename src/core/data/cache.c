@@ -15,9 +15,8 @@
 #include "core/base/folders.h"
 #include "core/data/file.h"
 
-/* Makes the folder, parents as needed. False where there is no place for one. */
-static bool
-cache_folder(char out[ETI_PATH_MAX])
+bool
+eti_cache_folder(char out[ETI_PATH_MAX])
 {
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     int n;
@@ -39,7 +38,7 @@ eti_cache_open(struct et_ctx *cx, const char *name, int64_t size, eti_cache_make
 {
     char dir[ETI_PATH_MAX], path[ETI_PATH_MAX], temporary[ETI_PATH_MAX];
     *out = -1;
-    if (!cache_folder(dir))
+    if (!eti_cache_folder(dir))
         return ET_FAIL(cx, ET_EIO, "no folder for a cache: set XDG_CACHE_HOME");
     ET_TRY(eti_file_path(cx, path, dir, name));
     ET_TRY(eti_file_path(cx, temporary, dir, ".tmp-XXXXXX"));

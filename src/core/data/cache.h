@@ -3,9 +3,13 @@
 #ifndef ETI_DATA_CACHE_H
 #define ETI_DATA_CACHE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "etude/ctx.h"
+
+/* The folder, made where it was not there. False where there is no place for one. */
+bool eti_cache_folder(char out[4096]);
 
 /* Writes the contents to FD. */
 typedef et_status eti_cache_make(struct et_ctx *cx, int fd, void *data);

@@ -24,10 +24,15 @@ enum et_dtype eti_field_dtype(const struct et_field *field);
 /* Numbers of one sample of FIELD; -1 where that differs by sample. */
 int64_t eti_field_count(const struct et_field *field);
 
+/* The draws of a sample, by its place or its number. */
+struct et_rng eti_sample_draws(uint32_t seed, int64_t index);
+
 /* Sample AT of DATA into S, with ROOM to read into, and what it has is checked: sizes,
- * and integers against their bounds. EFORMAT: it cannot be read, or (*BROKEN) it is not
- * as the facts have it, which ends a run. */
+ * and integers against their bounds. DRAWS: the sample's; NULL: those of its number.
+ * EFORMAT: it cannot be read, or (*BROKEN) it is not as the facts have it, which ends a
+ * run. */
 ET_NODISCARD et_status eti_sample_read(const struct et_dataset *data, int64_t at,
+                                       const struct et_rng *draws,
                                        struct eti_room *room, struct et_sample *s,
                                        struct et_error *why, bool *broken);
 /* Is V, of FIELD, the bytes of a picture's file, and not its pixels? */

@@ -72,7 +72,8 @@ hash_samples(const struct et_dataset *set, XXH3_state_t *hash)
         static const int32_t unreadable = -1;
         struct et_error why = {0};
         bool broken;
-        if (eti_sample_read(set, place(i, n), &room, &sample, &why, &broken) == ET_OK)
+        if (eti_sample_read(set, place(i, n), NULL, &room, &sample, &why, &broken) ==
+            ET_OK)
             hash_sample(&sample, hash);
         else
             XXH3_64bits_update(hash, &unreadable, sizeof unreadable);

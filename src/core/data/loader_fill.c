@@ -156,7 +156,10 @@ read_sample(struct et_loader *l, struct eti_slot *s, int64_t *at, int64_t place,
     for (;;) {
         struct et_error why = {0};
         bool broken;
-        et_status status = eti_sample_read(l->data, *at, room, out, &why, &broken);
+        struct et_rng draws =
+            eti_sample_draws(l->config.seed, l->config.train ? place : *at);
+        et_status status =
+            eti_sample_read(l->data, *at, &draws, room, out, &why, &broken);
         if (status == ET_OK)
             status = decode(l, *at, place, shot, out, &why, &broken);
         if (status == ET_OK)

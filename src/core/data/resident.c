@@ -57,7 +57,7 @@ find_image(const struct et_dataset *data, int64_t at, struct eti_room *room,
     struct et_sample s;
     struct et_error why = {0};
     bool broken;
-    if (eti_sample_read(data, at, room, &s, &why, &broken) != ET_OK ||
+    if (eti_sample_read(data, at, NULL, room, &s, &why, &broken) != ET_OK ||
         !s.v[i].pixels.data || eti_sample_is_read(&s, i))
         return false;
     *out = s.v[i].pixels;

@@ -247,13 +247,23 @@ check_value(const struct et_dataset *data, int64_t at, int i,
                        : "");
 }
 
+struct et_rng
+eti_sample_draws(uint32_t seed, int64_t index)
+{
+    struct et_rng r = et_rng_at(seed, ET_RNG_AUGMENT, (uint64_t)index);
+    r.ordinal = (uint64_t)1 << 33; /* far from what cuts and flips */
+    return r;
+}
+
 et_status
-eti_sample_read(const struct et_dataset *data, int64_t at, struct eti_room *room,
-                struct et_sample *s, struct et_error *why, bool *broken)
+eti_sample_read(const struct et_dataset *data, int64_t at, const struct et_rng *draws,
+                struct eti_room *room, struct et_sample *s, struct et_error *why,
+                bool *broken)
 {
     const struct et_data_facts *f = &data->facts;
     s->facts = f;
     s->room = room;
+    s->draws = draws ? *draws : eti_sample_draws(0, at);
     *broken = false;
     for (int i = 0; i < f->n_fields; i++) {
         s->v[i] = (struct et_sample_value){.data = NULL};

@@ -70,7 +70,7 @@ read_samples(struct et_ctx *cx, const struct et_dataset *data, int64_t n,
     for (int64_t i = 0; i < n && status == ET_OK; i++) {
         struct et_error why = {0};
         bool broken;
-        status = eti_sample_read(data, i, &room, &sample, &why, &broken);
+        status = eti_sample_read(data, i, NULL, &room, &sample, &why, &broken);
         if (status == ET_OK && image >= 0 &&
             eti_value_is_file(&data->facts.field[image], &sample.v[image]))
             status =

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tokens.c: ready-made tokens: 16-bit little-endian integers in a file, or a folder
  * that `etude data tokenize` wrote, whose tokens.json says how they lie. */
-#include <jansson.h>
 #include <sys/stat.h>
 
-#include "core/data/token_file.h"
+#include "core/data/text_source.h"
 
 enum { GPT2_VOCABULARY = 50257 };
 
@@ -43,34 +42,21 @@ static const struct et_option option_table[] = {
     {.name = NULL},
 };
 
-/* What a folder's tokens.json says; without one *WIDTH and *VOCAB_SIZE stay. */
+/* A folder's tokens.json says how its tokens lie; without one *WIDTH and *VOCAB_SIZE
+ * stay. */
 static et_status
 read_folder(struct et_ctx *cx, const char *folder, int *width, int64_t *vocab_size)
 {
-    char path[ETI_PATH_MAX];
-    struct eti_bytes b;
-    struct stat st;
-    json_int_t bytes = 0, size = 0;
-    ET_TRY(eti_file_path(cx, path, folder, "tokens.json"));
-    if (stat(path, &st) != 0)
+    struct eti_token_folder known;
+    bool found;
+    ET_TRY(eti_token_folder_read(cx, folder, &known, &found));
+    if (!found)
         return ET_OK;
-    ET_TRY(eti_file_load(cx, path, 1 << 20, &b));
-    json_t *json =
-        json_loadb((const char *)b.data, (size_t)b.n, JSON_REJECT_DUPLICATES, NULL);
-    bool good =
-        json &&
-        json_unpack(json, "{s:I, s:I}", "bytes", &bytes, "vocab_size", &size) == 0 &&
-        (bytes == 2 || bytes == 4) && size > 0 && size <= INT32_MAX;
-    json_decref(json);
-    et_free(cx, b.data);
-    if (!good)
-        return ET_FAIL(cx, ET_EFORMAT, "%s: does not say bytes (2 or 4) and vocab_size",
-                       path);
-    if (*vocab_size != GPT2_VOCABULARY && *vocab_size < size)
+    if (*vocab_size != GPT2_VOCABULARY && *vocab_size < known.vocab_size)
         return ET_FAIL(cx, ET_EINVAL, "%s: vocabulary %lld, and vocab_size is %lld",
-                       path, (long long)size, (long long)*vocab_size);
-    *width = (int)bytes;
-    *vocab_size = *vocab_size == GPT2_VOCABULARY ? size : *vocab_size;
+                       folder, (long long)known.vocab_size, (long long)*vocab_size);
+    *width = known.width;
+    *vocab_size = *vocab_size == GPT2_VOCABULARY ? known.vocab_size : *vocab_size;
     return ET_OK;
 }
 

@@ -23,7 +23,7 @@ void
 et_model_set_loss(struct et_model *m, const struct et_loss_class *loss,
                   const void *options)
 {
-    if (!m)
+    if (!m || !loss)
         return;
     m->loss = loss;
     m->loss_options = options;

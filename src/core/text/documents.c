@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <xxhash.h>
 #include <zlib.h>
 
 #include "core/base/memory.h"
@@ -43,6 +44,7 @@ struct eti_documents {
     int64_t n_rest, rest_room;
     int64_t bytes, all_bytes, text_bytes, skipped;
     bool cuts_tail;
+    uint64_t hash;
     int64_t tail; /* bytes of the only text that are set apart; 0: none */
 };
 
@@ -51,14 +53,19 @@ const char *const eti_document_names[] = {"file", "line", "blank", NULL};
 /* ---- the list ---- */
 
 static et_status
-add_file(struct eti_documents *d, const char *path, int64_t size, bool from_folder)
+add_file(struct eti_documents *d, const char *path, const struct stat *st,
+         bool from_folder)
 {
-    struct file f = {.size = size, .from_folder = from_folder};
+    struct file f = {.size = st->st_size, .from_folder = from_folder};
     ET_TRY(eti_grow(d->cx, &d->file, &d->room, d->n + 1, sizeof *d->file));
     ET_TRY(et_alloc(d->cx, strlen(path) + 1, (void **)&f.path));
     memcpy(f.path, path, strlen(path) + 1);
     d->file[d->n++] = f;
-    d->all_bytes += size;
+    const struct timespec *time = &st->st_mtim;
+    d->hash = XXH3_64bits_withSeed(path, strlen(path), d->hash);
+    d->hash = XXH3_64bits_withSeed(&f.size, sizeof f.size, d->hash);
+    d->hash = XXH3_64bits_withSeed(time, sizeof *time, d->hash);
+    d->all_bytes += f.size;
     return ET_OK;
 }
 
@@ -108,7 +115,7 @@ add_input(struct eti_documents *d, const char *path, int depth)
     if (S_ISDIR(st.st_mode))
         return add_folder(d, path, depth);
     if (S_ISREG(st.st_mode))
-        return add_file(d, path, st.st_size, depth > 0);
+        return add_file(d, path, &st, depth > 0);
     if (depth > 0) /* links, which may lead in circles, and devices */
         return ET_OK;
     return ET_FAIL(d->cx, ET_EFORMAT, "%s is no file or folder", path);
@@ -178,6 +185,12 @@ eti_documents_close(struct eti_documents **documents)
     et_free(d->cx, d->file);
     et_free(d->cx, d->rest);
     et_free(d->cx, d);
+}
+
+uint64_t
+eti_documents_hash(const struct eti_documents *d)
+{
+    return d->hash;
 }
 
 bool

@@ -29,6 +29,8 @@ ET_NODISCARD et_status eti_documents_next(struct eti_documents *d,
                                           struct eti_text_block *out, bool *found);
 /* Is there one document alone, whose end is set apart? */
 bool eti_documents_cuts_tail(const struct eti_documents *d);
+/* Of where the files are, how large, and when they were written. */
+uint64_t eti_documents_hash(const struct eti_documents *d);
 void eti_documents_progress(const struct eti_documents *d,
                             struct eti_shards_progress *p);
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text_source.c: see text_source.h. */
+#include "core/data/text_source.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <xxhash.h>
+
+#include "core/base/thread.h"
+#include "core/data/cache.h"
+#include "core/text/documents.h"
+
+/* Changes when the same texts become other tokens. */
+enum { CACHE_VERSION = 1, TEST_SEED = 17 };
+#define TEST_FRACTION 0.1
+
+et_status
+eti_token_folder_read(struct et_ctx *cx, const char *folder,
+                      struct eti_token_folder *out, bool *found)
+{
+    char path[ETI_PATH_MAX];
+    struct eti_bytes b;
+    struct stat st;
+    json_int_t bytes = 0, size = 0;
+    const char *tokenizer = NULL;
+    ET_TRY(eti_file_path(cx, path, folder, "tokens.json"));
+    *found = stat(path, &st) == 0;
+    if (!*found)
+        return ET_OK;
+    ET_TRY(eti_file_load(cx, path, 1 << 20, &b));
+    json_t *json =
+        json_loadb((const char *)b.data, (size_t)b.n, JSON_REJECT_DUPLICATES, NULL);
+    bool good = json &&
+                json_unpack(json, "{s:I, s:I, s:s}", "bytes", &bytes, "vocab_size",
+                            &size, "tokenizer", &tokenizer) == 0 &&
+                (bytes == 2 || bytes == 4) && size > 0 && size <= INT32_MAX &&
+                strlen(tokenizer) < sizeof out->tokenizer && !strchr(tokenizer, '/');
+    if (good) {
+        *out = (struct eti_token_folder){.width = (int)bytes, .vocab_size = size};
+        snprintf(out->tokenizer, sizeof out->tokenizer, "%s", tokenizer);
+    }
+    json_decref(json);
+    et_free(cx, b.data);
+    return good ? ET_OK
+                : ET_FAIL(cx, ET_EFORMAT,
+                          "%s: does not say bytes (2 or 4), vocab_size and tokenizer",
+                          path);
+}
+
+/* A name for what TEXT becomes by a tokenizer: of where and how large the files are,
+ * when they were written, and of the tokenizer's own bytes. */
+static et_status
+cache_name(struct et_ctx *cx, const struct et_tokenizer *t,
+           const struct eti_shards_config *c, char out[64])
+{
+    struct et_tokenizer_info info;
+    struct eti_documents *d;
+    struct eti_bytes b = {0};
+    et_tokenizer_get_info(t, &info);
+    ET_TRY(eti_documents_open(cx, t, c, &d));
+    uint64_t name = eti_documents_hash(d);
+    eti_documents_close(&d);
+    if (strcmp(info.model, "bytes") != 0)
+        ET_TRY(eti_file_load(cx, info.path, ETI_FILE_MAX, &b));
+    name ^= XXH3_64bits_withSeed(b.data, (size_t)b.n, CACHE_VERSION * 16 + c->document);
+    et_free(cx, b.data);
+    snprintf(out, 64, "text-%016" PRIx64, name);
+    return ET_OK;
+}
+
+/* Makes the folder of tokens, unless it is there; another process may be faster. */
+static et_status
+fill_cache(struct et_ctx *cx, const struct et_tokenizer *t,
+           const struct eti_shards_config *c)
+{
+    struct eti_token_folder known;
+    struct eti_shards_progress progress;
+    bool found;
+    ET_TRY(eti_token_folder_read(cx, c->folder, &known, &found));
+    if (found)
+        return ET_OK;
+    et_status s = eti_shards_write(cx, t, c, &progress);
+    if (s == ET_OK)
+        return s;
+    struct et_error why = *et_error_get(cx);
+    et_error_clear(cx);
+    ET_TRY(eti_token_folder_read(cx, c->folder, &known, &found));
+    return found ? ET_OK : ET_FAIL(cx, s, "%s", why.message);
+}
+
+static et_status
+tokenize(struct et_ctx *cx, const char *path, const struct eti_text_options *text,
+         char folder[ETI_PATH_MAX])
+{
+    const char *input[] = {path};
+    struct eti_shards_config c = {
+        .input = input,
+        .n_inputs = 1,
+        .folder = folder,
+        .field = "text",
+        .document = (enum eti_document)text->document,
+        .val_fraction = TEST_FRACTION,
+        .seed = TEST_SEED,
+        .threads = eti_thread_count(),
+    };
+    struct et_tokenizer *t;
+    char name[64], cache[ETI_PATH_MAX];
+    ET_TRY(et_tokenizer_open(cx, text->tokenizer ? text->tokenizer : "bytes", &t));
+    et_status s = cache_name(cx, t, &c, name);
+    if (s == ET_OK && !eti_cache_folder(cache))
+        s = ET_FAIL(cx, ET_EIO, "no folder for a cache: set XDG_CACHE_HOME");
+    if (s == ET_OK)
+        s = eti_file_path(cx, folder, cache, name);
+    if (s == ET_OK)
+        s = fill_cache(cx, t, &c);
+    et_tokenizer_free(&t);
+    return s;
+}
+
+et_status
+eti_text_open(struct et_ctx *cx, struct et_dataset *self, const char *path,
+              const struct eti_text_options *text, struct et_tokenizer **t)
+{
+    static const char *const names[] = {"train.bin", "val.bin"};
+    char folder[ETI_PATH_MAX], file[ETI_PATH_MAX];
+    struct eti_token_folder known;
+    bool found;
+    ET_TRY(eti_token_folder_read(cx, path, &known, &found));
+    if (found && text->tokenizer)
+        return ET_FAIL(cx, ET_EINVAL, "%s has tokens, and its own tokenizer", path);
+    snprintf(folder, sizeof folder, "%s", path);
+    if (!found) {
+        ET_TRY(tokenize(cx, path, text, folder));
+        ET_TRY(eti_token_folder_read(cx, folder, &known, &found));
+    }
+    ET_TRY(eti_file_path(cx, file, folder, names[self->common->split]));
+    ET_TRY(eti_token_file_open(cx, self, file, -1, known.width, 0, known.vocab_size,
+                               ETI_WHOLE));
+    if (!t)
+        return ET_OK;
+    bool bytes = strcmp(known.tokenizer, "bytes") == 0;
+    if (!bytes)
+        ET_TRY(eti_file_path(cx, file, folder, known.tokenizer));
+    return et_tokenizer_open(cx, bytes ? "bytes" : file, t);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* text_source.h: data sets of text that a tokenizer makes into tokens. */
+#ifndef ETI_DATA_TEXT_SOURCE_H
+#define ETI_DATA_TEXT_SOURCE_H
+
+#include "core/data/token_file.h"
+#include "etude/tokenizer.h"
+
+/* A member of such a data set's options, and its rows. */
+struct eti_text_options {
+    char *tokenizer; /* NULL: the bytes, or a folder's own */
+    int document;    /* enum eti_document */
+};
+extern const char *const eti_document_names[];
+
+/* clang-format off */
+#define ETI_TEXT_OPTIONS(T)                                                            \
+    {                                                                                  \
+        .name = "tokenizer",                                                           \
+        .type = ET_OPT_PATH,                                                           \
+        .offset = offsetof(T, text.tokenizer),                                         \
+        .flags = ET_OPT_OPTIONAL,                                                      \
+        .help = "tokenizer.json, vocab.json, vocab.txt, *.model or their folder; "     \
+                "else bytes",                                                          \
+    },                                                                                 \
+    {                                                                                  \
+        .name = "document",                                                            \
+        .type = ET_OPT_ENUM,                                                           \
+        .offset = offsetof(T, text.document),                                          \
+        .def = "file",                                                                 \
+        .choices = eti_document_names,                                                 \
+        .help = "what is one: a file, a line, or what is between blank lines",         \
+    }
+/* clang-format on */
+
+/* What a folder's tokens.json says. */
+struct eti_token_folder {
+    int width; /* bytes of a token */
+    int64_t vocab_size;
+    char tokenizer[256]; /* its file in the folder, or "bytes" */
+};
+/* *FOUND is false where FOLDER has none. EFORMAT: it does not say all that. */
+ET_NODISCARD et_status eti_token_folder_read(struct et_ctx *cx, const char *folder,
+                                             struct eti_token_folder *out, bool *found);
+
+/* Opens SELF, whose state begins with a struct eti_token_file, on the tokens of PATH: a
+ * folder of `etude data tokenize`, or texts, of which a tenth of the documents is the
+ * test split. What texts become is kept in the cache, under a name that changes with
+ * them. T, where it is not NULL, becomes the tokenizer, the caller's. */
+ET_NODISCARD et_status eti_text_open(struct et_ctx *cx, struct et_dataset *self,
+                                     const char *path,
+                                     const struct eti_text_options *text,
+                                     struct et_tokenizer **t);
+
+#endif

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data sets of text: a stream through a tokenizer, and tokens that are hidden: how
+ * many, by what, and that the draws are the sample's own. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/data/fields.h"
+#include "core/data/text_source.h"
+#include "t/data/fixture.h"
+#include "t/device.h"
+#include "t/tap.h"
+
+static struct et_ctx *cx;
+static char text_path[512], tokenizer[512], bert[512];
+
+/* Options of NAME as a recipe gives them: "key=value" and so on, ending with NULL. */
+static void *
+options_of(const struct et_dataset_class *c, const char *const *set)
+{
+    void *options;
+    need(cx, et_alloc(cx, c->info.options_size, &options));
+    need(cx, et_options_init(cx, c->info.options, options));
+    for (int i = 0; set[i]; i++) {
+        char key[64];
+        const char *equals = strchr(set[i], '=');
+        snprintf(key, sizeof key, "%.*s", (int)(equals - set[i]), set[i]);
+        need(cx, et_options_set(cx, c->info.options, options, key, equals + 1));
+    }
+    return options;
+}
+
+static et_status
+try_open(const char *name, const char *const *set, struct et_dataset **out)
+{
+    const struct et_dataset_class *c = et_dataset_find(name);
+    void *options = options_of(c, set);
+    et_status s = et_dataset_open(cx, c, options, out);
+    et_options_release(c->info.options, options);
+    et_free(cx, options);
+    return s;
+}
+
+#define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static char *
+key(const char *name, const char *value)
+{
+    static char text[8][600];
+    static int at;
+    at = (at + 1) % 8;
+    snprintf(text[at], sizeof *text, "%s=%s", name, value);
+    return text[at];
+}
+
+static void
+write_lines(int n, const char *word)
+{
+    FILE *f = fopen(text_path, "w");
+    for (int i = 0; f && i < n; i++)
+        fprintf(f, "line %d of the %s, and God said that it was good\n", i, word);
+    if (!f || fclose(f) != 0)
+        bail("cannot write %s", text_path);
+}
+
+/* ---- the stream ---- */
+
+static int64_t
+tokens_of(const char *split)
+{
+    struct et_dataset *d;
+    need(cx, try_open("text",
+                      OPTIONS(key("path", text_path), key("tokenizer", tokenizer),
+                              "document=line", "seq_len=4", key("split", split)),
+                      &d));
+    int64_t n = d->facts.n_tokens;
+    et_dataset_close(&d);
+    return n;
+}
+
+static void
+test_stream(void)
+{
+    struct et_tokenizer *t;
+    struct et_encoder *e;
+    struct et_dataset *d;
+    struct et_error why;
+    struct et_text back;
+    int32_t ids[64];
+    write_lines(400, "text");
+    int64_t train = tokens_of("train"), test = tokens_of("test");
+    ok(train > 8 * test && test > 0, "a tenth of the documents is the test's");
+    is_int(tokens_of("train"), train, "the same text has the same tokens");
+    need(cx, try_open("text",
+                      OPTIONS(key("path", text_path), key("tokenizer", tokenizer),
+                              "document=line"),
+                      &d));
+    need(cx, d->type->tokens(d, 0, 64, ids, &why));
+    need(cx, et_tokenizer_open(cx, tokenizer, &t));
+    need(cx, et_encoder_new(cx, t, &e));
+    need(cx, et_decode(e, ids, 64, 0, &back));
+    ok(strncmp(back.text, "line 0 of the text, and God said", 32) == 0 ||
+           strncmp(back.text, "line 1 of the text, and God said", 32) == 0,
+       "and they are those of the text");
+    et_encoder_free(&e);
+    et_tokenizer_free(&t);
+    et_dataset_close(&d);
+    write_lines(900, "other text");
+    ok(tokens_of("train") > 2 * train, "a text that was changed is read again");
+}
+
+/* ---- hidden tokens ---- */
+
+static struct et_dataset *
+open_masked(const char *split)
+{
+    struct et_dataset *d;
+    need(cx, try_open("masked_text",
+                      OPTIONS(key("path", text_path), key("tokenizer", bert),
+                              "document=line", "seq_len=32", key("split", split)),
+                      &d));
+    return d;
+}
+
+struct counts {
+    int64_t tokens, chosen, masked, kept, specials, wrong;
+};
+
+static void
+count(const struct et_tokenizer *t, const int32_t *token, const int32_t *target,
+      const int32_t *original, int64_t T, struct counts *c)
+{
+    struct et_tokenizer_info info;
+    et_tokenizer_get_info(t, &info);
+    for (int64_t i = 0; i < T; i++) {
+        bool special = et_tokenizer_is_special(t, original[i]);
+        c->tokens += !special;
+        if (target[i] == ET_IGNORE_INDEX) {
+            c->wrong += token[i] != original[i];
+            continue;
+        }
+        c->chosen++;
+        c->specials += special;
+        c->wrong += target[i] != original[i];
+        c->masked += token[i] == info.role[ET_TOKEN_MASK];
+        c->kept += token[i] == original[i];
+    }
+}
+
+/* What sample AT is before tokens are hidden. */
+static void
+read_original(struct et_dataset *d, const struct et_tokenizer *t, int64_t at,
+              int32_t *out)
+{
+    struct et_tokenizer_info info;
+    struct et_error why;
+    et_tokenizer_get_info(t, &info);
+    out[0] = info.role[ET_TOKEN_CLS];
+    out[31] = info.role[ET_TOKEN_SEP];
+    need(cx, eti_token_file_tokens(d, at * 30, 30, out + 1, &why));
+}
+
+static void
+test_masked(void)
+{
+    struct et_tokenizer *t;
+    struct et_dataset *d = open_masked("train");
+    struct eti_room room = {0};
+    struct counts c = {0};
+    need(cx, et_tokenizer_open(cx, bert, &t));
+    for (int64_t at = 0; at < d->facts.n_samples; at++) {
+        struct et_rng draws = eti_sample_draws(3, at);
+        int32_t original[32];
+        struct et_sample s;
+        struct et_error why;
+        bool broken;
+        need(cx, eti_sample_read(d, at, &draws, &room, &s, &why, &broken));
+        read_original(d, t, at, original);
+        count(t, s.v[0].data, s.v[1].data, original, 32, &c);
+    }
+    double chosen = (double)c.chosen, tokens = (double)c.tokens;
+    ok(c.tokens > 10000 && chosen / tokens > 0.135 && chosen / tokens < 0.165,
+       "of the tokens 15 %% are chosen (%.3f)", chosen / tokens);
+    double masked = (double)c.masked / chosen, kept = (double)c.kept / chosen;
+    ok(masked > 0.76 && masked < 0.84, "of these 80 %% are the mask (%.3f)", masked);
+    ok(kept > 0.07 && kept < 0.13, "and 10 %% stay (%.3f)", kept);
+    is_int(c.wrong, 0, "targets are the tokens that were chosen, others stay");
+    is_int(c.specials, 0, "no mark is chosen");
+    eti_room_free(&room);
+    et_tokenizer_free(&t);
+    et_dataset_close(&d);
+}
+
+/* ---- in batches ---- */
+
+/* The sum of all numbers of an epoch's batches, in order. */
+static uint64_t
+sum_epoch(const char *split, int workers, int64_t epoch)
+{
+    char text[32];
+    struct et_dataset *d;
+    struct et_loader *l;
+    const struct et_batch *b;
+    uint64_t sum = 0;
+    bool train = strcmp(split, "train") == 0;
+    snprintf(text, sizeof text, "workers=%d", workers);
+    need(cx, try_open("masked_text",
+                      OPTIONS(key("path", text_path), key("tokenizer", bert),
+                              "document=line", "seq_len=32", "batch_size=8", text,
+                              "shuffle=false", key("split", split)),
+                      &d));
+    struct et_loader_config config = {.seed = 17, .train = train};
+    need(cx, et_loader_new(cx, d, &config, &l));
+    need(cx, et_loader_seek(cx, l, epoch, 0));
+    for (;;) {
+        need(cx, et_loader_next(cx, l, &b));
+        if (!b)
+            break;
+        for (int f = 0; f < 2; f++)
+            for (int64_t i = 0; i < b->n_samples * 32; i++)
+                sum = sum * 31 + (uint64_t)b->field[f].host.i32[i];
+        et_loader_release(l, b);
+    }
+    et_loader_free(&l);
+    et_dataset_close(&d);
+    return sum;
+}
+
+static void
+test_batches(void)
+{
+    uint64_t first = sum_epoch("train", 0, 0);
+    ok(first == sum_epoch("train", 2, 0), "workers hide the same tokens");
+    ok(first != sum_epoch("train", 0, 1), "another epoch hides others");
+    ok(sum_epoch("test", 0, 0) == sum_epoch("test", 0, 1),
+       "but every evaluation the same");
+}
+
+static void
+test_refused(void)
+{
+    struct et_dataset *d;
+    ok(try_open("masked_text",
+                OPTIONS(key("path", text_path), key("tokenizer", tokenizer)),
+                &d) == ET_EINVAL &&
+           strstr(take_error(cx), "has no token that masks"),
+       "a tokenizer without a mask is refused");
+    ok(try_open(
+           "masked_text",
+           OPTIONS(key("path", text_path), key("tokenizer", bert), "seq_len=90000"),
+           &d) == ET_EINVAL,
+       "as are fewer tokens than a sample has");
+    (void)take_error(cx);
+}
+
+/* ---- labelled texts ---- */
+
+static struct et_dataset *
+open_labelled(const char *path, const char *split, const char *target)
+{
+    struct et_dataset *d;
+    need(cx, try_open("labelled_text",
+                      OPTIONS(key("path", path), key("tokenizer", bert), "text=a",
+                              "text2=b", key("split", split), key("target", target),
+                              "seq_len=16"),
+                      &d));
+    return d;
+}
+
+/* Is sample AT what the tokenizer makes of the pair, with label LABEL? */
+static bool
+is_pair(const struct et_dataset *d, int64_t at, const char *a, const char *b,
+        int32_t label)
+{
+    struct et_tokenizer *t;
+    struct et_encoder *e;
+    struct et_encoding want;
+    struct eti_room room = {0};
+    struct et_sample s;
+    struct et_error why;
+    bool broken;
+    need(cx, et_tokenizer_open(cx, bert, &t));
+    need(cx, et_encoder_new(cx, t, &e));
+    need(cx,
+         et_encode_pair(e, a, strlen(a), b, strlen(b), 16, ET_ENCODE_SPECIAL, &want));
+    need(cx, eti_sample_read(d, at, NULL, &room, &s, &why, &broken));
+    bool same = s.v[0].shape[0] == want.n && want.n <= 16 &&
+                d->type->length(d, at) == want.n &&
+                memcmp(s.v[0].data, want.id, (size_t)want.n * sizeof *want.id) == 0 &&
+                memcmp(s.v[2].data, want.type, (size_t)want.n) == 0 &&
+                *(const int32_t *)s.v[1].data == label;
+    eti_room_free(&room);
+    et_encoder_free(&e);
+    et_tokenizer_free(&t);
+    return same;
+}
+
+static void
+test_labelled(void)
+{
+    static const char train[] = "id\ta\tb\tlabel\n"
+                                "0\tThe heaven\tthe earth\tyes\n"
+                                "1\t\"So God\tand it was so and so and so and so\tno\n";
+    static const char dev[] = "id\ta\tb\tlabel\r\n0\tOne\ttwo\tmaybe\r\n";
+    static const char json[] = "{\"a\": \"x\", \"b\": \"y\", \"label\": 10}\n"
+                               "{\"a\": \"z\", \"b\": \"\", \"label\": 9}\n";
+    char folder[512];
+    struct et_dataset *d;
+    snprintf(folder, sizeof folder, "%s", scratch_folder());
+    write_file("train.tsv", train, sizeof train - 1, false);
+    write_file("dev.tsv", dev, sizeof dev - 1, false);
+    d = open_labelled(folder, "train", "class");
+    ok(d->facts.n_samples == 2 && et_facts_classes(&d->facts) == 3 &&
+           !strcmp(d->facts.class_names[0], "maybe"),
+       "a folder has the classes of all its files");
+    ok(is_pair(d, 0, "The heaven", "the earth", 2) &&
+           is_pair(d, 1, "\"So God", "and it was so and so and so and so", 1),
+       "pairs are framed, cut to seq_len, and have their class");
+    et_dataset_close(&d);
+    d = open_labelled(folder, "test", "class");
+    ok(d->facts.n_samples == 1 && is_pair(d, 0, "One", "two", 0),
+       "dev is what is evaluated, with the classes of training");
+    et_dataset_close(&d);
+    char path[512];
+    snprintf(path, sizeof path, "%s",
+             write_file("x.jsonl", json, sizeof json - 1, false));
+    d = open_labelled(path, "train", "class");
+    ok(d->facts.n_samples == 2 && !strcmp(d->facts.class_names[0], "9") &&
+           is_pair(d, 0, "x", "y", 1),
+       "classes that are integers go by their values");
+    et_dataset_close(&d);
+    d = open_labelled(path, "train", "number");
+    struct eti_room room = {0};
+    struct et_sample s;
+    struct et_error why;
+    bool broken;
+    need(cx, eti_sample_read(d, 1, NULL, &room, &s, &why, &broken));
+    ok(et_facts_classes(&d->facts) == 0 && *(const float *)s.v[1].data == 9,
+       "or they are numbers to come close to");
+    eti_room_free(&room);
+    et_dataset_close(&d);
+}
+
+static void
+test_bad_rows(void)
+{
+    static const struct {
+        const char *name, *text, *says;
+    } rows[] = {
+        {"bad.tsv", "a\tb\n", "bad.tsv:1: no column 'label'"},
+        {"bad.tsv", "a\tb\tlabel\nx\ty\t1\nx\ty\n", "bad.tsv:3: no cell in column 3"},
+        {"bad.jsonl", "{\"a\": \"x\", \"b\": \"y\"}\n", "bad.jsonl:1: no label called"},
+        {"bad.jsonl", "{\"a\": 1, \"b\": \"y\", \"label\": 1}\n",
+         "bad.jsonl:1: no text called 'a'"},
+        {"bad.jsonl", "\n{\"a\"}\n", "bad.jsonl:2:5: "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_dataset *d;
+        char path[512];
+        snprintf(path, sizeof path, "%s",
+                 write_file(rows[i].name, rows[i].text, strlen(rows[i].text), false));
+        et_status s = try_open(
+            "labelled_text",
+            OPTIONS(key("path", path), key("tokenizer", bert), "text=a", "text2=b"),
+            &d);
+        const char *why = take_error(cx);
+        ok(s == ET_EFORMAT && strstr(why, rows[i].says), "refused: %s", rows[i].says);
+        if (!strstr(why, rows[i].says))
+            diag("%s", why);
+    }
+}
+
+int
+main(void)
+{
+    const char *source = getenv("ET_SRCDIR") ? getenv("ET_SRCDIR") : ".";
+    cx = need_ctx();
+    snprintf(text_path, sizeof text_path, "%s/text.txt", scratch_folder());
+    snprintf(tokenizer, sizeof tokenizer, "%s/t/golden/tokenizers/gpt2.json", source);
+    snprintf(bert, sizeof bert, "%s/t/golden/tokenizers/bert.json", source);
+    setenv("XDG_CACHE_HOME", scratch_folder(), 1);
+    test_stream();
+    test_masked();
+    test_batches();
+    test_refused();
+    test_labelled();
+    test_bad_rows();
+    et_ctx_free(&cx);
+    return done();
+}
