@@ -66,6 +66,8 @@ test_charts(struct et_ctx *cx)
     made_press(m, "/acc");
     is_int(wall_of(m)->n, 1, "the filter holds while it is typed");
     ok(screen_has(m, "1 of 7 charts"), "which the first line says");
+    made_press(m, " \"half");
+    is_int(wall_of(m)->n, 1, "and goes on to while more of it is no filter yet");
     made_press(m, "<enter><esc>");
     is_int(wall_of(m)->n, 7, "esc takes it away");
     made_press(m, "/\"half");
