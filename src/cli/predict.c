@@ -25,13 +25,12 @@ struct taken {
 static bool
 read_pictures(struct taken *t, const struct et_batch *b, struct et_desc *d)
 {
-    const struct et_batch_field *first = &b->field[ET_FIELD_X];
-    const float *x = first->host.f32;
+    const struct et_batch_field *x = &b->field[ET_FIELD_X];
     void *block;
-    *d = first->desc;
+    *d = x->desc;
     const size_t bytes = et_desc_bytes(d);
-    if (d->dtype != ET_F32 || d->ndim != 4 || d->shape[1] > ET_MAX_CHANNELS ||
-        (!x && !first->tensor))
+    if (b->fields[ET_FIELD_X].kind != ET_FIELD_IMAGE || d->dtype != ET_F32 ||
+        (!x->host.f32 && !x->tensor))
         return false;
     if (t->bytes < bytes) {
         if (et_alloc(t->c->cx, bytes, &block) != ET_OK)
@@ -40,24 +39,21 @@ read_pictures(struct taken *t, const struct et_batch *b, struct et_desc *d)
         t->picture = block;
         t->bytes = bytes;
     }
-    if (!x && et_tensor_read(t->c->cx, first->tensor, t->picture, bytes) != ET_OK)
-        return false;
-    const int64_t C = d->shape[1], area = d->shape[2] * d->shape[3];
-    /* Read by axes it is row-major; as the loader left it, channels are last. */
-    if (x) {
-        memcpy(t->picture, x, bytes);
+    if (x->host.f32) { /* as the loader left it: channels are last */
+        memcpy(t->picture, x->host.f32, bytes);
         return true;
     }
     if (et_alloc(t->c->cx, bytes, &block) != ET_OK)
         return false;
-    float *to = block;
-    for (int64_t n = 0; n < d->shape[0]; n++)
+    float *from = block;
+    const bool is_read = et_tensor_read(t->c->cx, x->tensor, from, bytes) == ET_OK;
+    const int64_t C = d->shape[1], area = d->shape[2] * d->shape[3];
+    for (int64_t n = 0; n < d->shape[0] && is_read; n++)
         for (int64_t k = 0; k < C; k++)
             for (int64_t i = 0; i < area; i++)
-                to[(n * area + i) * C + k] = t->picture[(n * C + k) * area + i];
-    et_free(t->c->cx, t->picture);
-    t->picture = to;
-    return true;
+                t->picture[(n * area + i) * C + k] = from[(n * C + k) * area + i];
+    et_free(t->c->cx, from);
+    return is_read;
 }
 
 /* The pictures of those of the batch, from sample FROM on, that are wrong and worst. */
@@ -85,33 +81,50 @@ keep_pictures(struct taken *t, const struct et_batch *b, int64_t from)
     return ET_OK;
 }
 
+/* The N labels of the batch; data without any have some that count nothing. The caller
+ * frees *OUT. */
+static et_status
+read_labels(const struct et_state *s, const struct et_batch *b, int64_t n,
+            int32_t **out)
+{
+    const struct et_batch_field *target = &b->field[ET_FIELD_TARGET];
+    const size_t bytes = (size_t)n * sizeof **out;
+    void *block;
+    if (b->n_fields > ET_FIELD_TARGET &&
+        (target->desc.ndim != 1 || target->desc.dtype != ET_I32))
+        return ET_FAIL(s->cx, ET_ENOTSUP,
+                       "predict is for data whose samples have one class each");
+    ET_TRY(et_alloc(s->cx, bytes, &block));
+    *out = block;
+    for (int64_t i = 0; i < n; i++)
+        (*out)[i] = ET_IGNORE_INDEX;
+    if (b->n_fields <= ET_FIELD_TARGET)
+        return ET_OK;
+    if (target->host.i32) {
+        memcpy(block, target->host.i32, bytes);
+        return ET_OK;
+    }
+    et_status status = et_tensor_read(s->cx, target->tensor, block, bytes);
+    if (status != ET_OK)
+        et_free(s->cx, block);
+    return status;
+}
+
 static et_status
 take(void *data, const struct et_state *s, const struct et_prediction *p)
 {
     struct taken *t = data;
     const int64_t from = t->all.n, n = p->desc.shape[0];
-    const struct et_batch_field *target = &p->batch->field[ET_FIELD_TARGET];
-    if (p->desc.ndim != 2 || p->batch->n_fields <= ET_FIELD_TARGET ||
-        target->desc.ndim != 1 || target->desc.dtype != ET_I32)
+    if (p->desc.ndim != 2)
         return ET_FAIL(s->cx, ET_ENOTSUP,
                        "predict is for models that give each sample a class; this one "
                        "gives %d axes",
                        p->desc.ndim);
-    const int32_t *label = target->host.i32;
-    void *block = NULL;
-    if (!label) { /* it lies on the device */
-        ET_TRY(et_alloc(s->cx, (size_t)n * sizeof *label, &block));
-        et_status status =
-            et_tensor_read(s->cx, target->tensor, block, (size_t)n * sizeof *label);
-        if (status != ET_OK) {
-            et_free(s->cx, block);
-            return status;
-        }
-        label = block;
-    }
+    int32_t *label = NULL;
+    ET_TRY(read_labels(s, p->batch, n, &label));
     et_status status =
         eti_predictions_add(&t->all, p->outputs, label, n, (int)p->desc.shape[1]);
-    et_free(s->cx, block);
+    et_free(s->cx, label);
     return status == ET_OK ? keep_pictures(t, p->batch, from) : status;
 }
 
