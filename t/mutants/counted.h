@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What lines.pl puts in front of every source, with _exit defined to be etc_exit: counters
- * are written when a process ends by exit, and forked ones mostly end without it. */
+/* What lines.pl puts in front of every source, with _exit defined to be etc_exit:
+ * counters are written when a process ends by exit, and forked ones mostly end without
+ * it. */
 #ifndef T_MUTANTS_COUNTED_H
 #define T_MUTANTS_COUNTED_H
 

@@ -106,8 +106,8 @@ apply_to(int which, struct et_tensor *n)
     }
 }
 
-/* What an operation says of whole numbers is the same in autocast: they are taken as they
- * are, or refused. */
+/* What an operation says of whole numbers is the same in autocast: they are taken as
+ * they are, or refused. */
 static void
 test_whole_numbers(void)
 {

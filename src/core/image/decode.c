@@ -60,7 +60,8 @@ eti_decoder_read(struct eti_decoder *d, const struct eti_picture_want *want,
 {
     struct eti_picture_want w = *want;
     if (w.C != 1 && w.C != 3)
-        return eti_why(why, ET_EINVAL, "pictures have 1 or 3 channels, and not %d", w.C);
+        return eti_why(why, ET_EINVAL, "pictures have 1 or 3 channels, and not %d",
+                       w.C);
     if (w.h == 0) {
         w.y = w.x = 0;
         w.h = d->info.H;

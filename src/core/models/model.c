@@ -156,8 +156,8 @@ make_model(struct et_ctx *cx, const struct et_model_class *type, const void *opt
     if (status == ET_OK && type->task != ET_TASK_LANGUAGE && settled.num_classes < 1)
         status = ET_FAIL(cx, ET_EINVAL, "%s needs num_classes; the data do not say it",
                          type->info.name);
-    else if (status == ET_OK && type->task != ET_TASK_LANGUAGE &&
-             !type->reads_tokens && settled.channels < 1)
+    else if (status == ET_OK && type->task != ET_TASK_LANGUAGE && !type->reads_tokens &&
+             settled.channels < 1)
         status = ET_FAIL(cx, ET_EINVAL, "%s needs in_channels; the data do not say it",
                          type->info.name);
     if (status == ET_OK)

@@ -18,8 +18,8 @@ ET_NODISCARD et_status eti_read_merge(struct et_tokenizer *t, const char *where,
                                       int64_t rank, const char *left, size_t n_left,
                                       const char *right, size_t n_right);
 /* The error that stands, with the file's name and WHERE in it. */
-ET_NODISCARD et_status eti_name_file(struct et_tokenizer *t, const char *name,
-                                     const char *where);
+ET_NODISCARD et_status eti_text_name_file(struct et_tokenizer *t, const char *name,
+                                          const char *where);
 /* CLS A SEP, and CLS A SEP B SEP. */
 void eti_frame_bert(struct et_tokenizer *t, int32_t cls, int32_t sep);
 

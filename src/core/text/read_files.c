@@ -40,14 +40,14 @@ eti_read_vocab(struct et_tokenizer *t, const char *name, const json_t *vocab)
                            text);
         if (eti_vocab_add(&t->vocab, json_integer_value(id), text, strlen(text)) !=
             ET_OK)
-            return eti_name_file(t, name, "vocab");
+            return eti_text_name_file(t, name, "vocab");
     }
     return ET_OK;
 }
 
 /* Says which file the error that stands is of. */
 et_status
-eti_name_file(struct et_tokenizer *t, const char *name, const char *where)
+eti_text_name_file(struct et_tokenizer *t, const char *name, const char *where)
 {
     struct et_error why = *et_error_get(t->cx);
     et_error_clear(t->cx);
@@ -190,7 +190,7 @@ eti_read_bert(struct et_tokenizer *t, const char *name, const char *text, size_t
     size_t at = 0, n_line;
     for (int64_t id = 0; next_line(text, n, &at, &line, &n_line); id++)
         if (eti_vocab_add(&t->vocab, id, line, n_line) != ET_OK)
-            return eti_name_file(t, name, "a line");
+            return eti_text_name_file(t, name, "a line");
     t->model = ETI_WORDPIECE;
     t->longest_word = 100;
     t->cuts = true;

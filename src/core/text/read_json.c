@@ -91,7 +91,7 @@ read_piece(struct et_tokenizer *t, const char *name, int64_t id, const json_t *p
                        "%s: piece %" PRId64 " is not a text and a score", name, id);
     size_t n = json_string_length(text);
     if (eti_vocab_add(&t->vocab, id, json_string_value(text), n) != ET_OK)
-        return eti_name_file(t, name, "vocab");
+        return eti_text_name_file(t, name, "vocab");
     u->score[id] = json_number_value(score);
     if (id == 0 || u->score[id] < u->worst)
         u->worst = u->score[id];
@@ -169,7 +169,7 @@ read_added(struct et_tokenizer *t, const char *name, const json_t *token)
     };
     added.normalized = eti_json_flag(token, "normalized", !added.special);
     if (eti_tokenizer_add(t, json_string_value(text), n, added) != ET_OK)
-        return eti_name_file(t, name, "added_tokens");
+        return eti_text_name_file(t, name, "added_tokens");
     return ET_OK;
 }
 

@@ -184,7 +184,7 @@ add_piece(struct reading *r, const struct piece *p)
         return ET_FAIL(t->cx, ET_EFORMAT, "%s: piece %d is there twice", r->name,
                        (int)id);
     if (eti_vocab_add(&t->vocab, id, p->text, p->n) != ET_OK)
-        return eti_name_file(t, r->name, "pieces");
+        return eti_text_name_file(t, r->name, "pieces");
     u->score[id] = p->score;
     r->kind[id] = (uint8_t)p->type;
     t->special[id] = p->type == CONTROL ? 1 : p->type == USER_DEFINED ? 2 : 0;
@@ -358,7 +358,7 @@ read_model(struct reading *r, const char *model, size_t n)
     r->map->as_suffix = r->as_suffix;
     if (eti_charsmap_load(t->cx, r->map, (const char *)r->table.at,
                           (size_t)(r->table.end - r->table.at)) != ET_OK)
-        return eti_name_file(t, r->name, "normalizer");
+        return eti_text_name_file(t, r->name, "normalizer");
     t->has_fallback = r->byte_fallback;
     t->piece_decode = true;
     t->join[t->n_joins++] = (struct eti_join){
