@@ -325,6 +325,96 @@ test_cut(const char *name)
     close_both(&b);
 }
 
+/* ---- what the golden files do not ask for ---- */
+
+#define BPE_OF(more)                                                                   \
+    "\"model\":{\"type\":\"BPE\",\"unk_token\":\"?\",\"vocab\":{\"?\":0,\"a\":1,\" "   \
+    "\":2,"                                                                            \
+    "\"<m>\":3},\"merges\":[]" more "}"
+#define MARK(more)                                                                     \
+    "\"added_tokens\":[{\"id\":3,\"content\":\"<m>\",\"special\":true" more "}],"
+static const struct {
+    const char *says, *json, *text;
+    int n;
+    int32_t id[4];
+} small[] = {
+    {"unknown characters are one token each",
+     "{" BPE_OF("") "}",
+     "bbab",
+     4,
+     {0, 0, 1, 0}},
+    {"or one for all that follow each other",
+     "{" BPE_OF(",\"fuse_unk\":true") "}",
+     "bbab",
+     3,
+     {0, 1, 0}},
+    {"a mark leaves the space before it",
+     "{" MARK("") BPE_OF("") "}",
+     "a <m>",
+     3,
+     {1, 2, 3}},
+    {"or takes it in", "{" MARK(",\"lstrip\":true") BPE_OF("") "}", "a <m>", 2, {1, 3}},
+    {"as it does the space behind",
+     "{" MARK(",\"rstrip\":true") BPE_OF("") "}",
+     "<m> a",
+     2,
+     {3, 1}},
+    {"a mark that is a word is none inside of one",
+     "{" MARK(",\"single_word\":true") BPE_OF("") "}",
+     "<m>a",
+     4,
+     {0, 0, 0, 1}},
+    {"of pieces that sum to the same the first that was found wins",
+     "{\"model\":{\"type\":\"Unigram\",\"unk_id\":0,\"vocab\":[[\"?\",0],[\"a\",-1],"
+     "[\"b\",-1],[\"ab\",-2]]}}",
+     "ab",
+     1,
+     {3}},
+};
+
+static bool
+open_text(const char *path, const char *json, struct both *b)
+{
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(json, f) < 0 || fclose(f) != 0)
+        bail("cannot write %s", path);
+    bool opened = open_both(path, b);
+    unlink(path);
+    return opened;
+}
+
+static void
+test_small(void)
+{
+    char dir[] = "/tmp/etude-tokenizer-XXXXXX", path[512];
+    struct et_encoding a;
+    struct both b;
+    if (!mkdtemp(dir))
+        bail("no folder");
+    snprintf(path, sizeof path, "%s/a.json", dir);
+    for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+        bool good =
+            open_text(path, small[i].json, &b) &&
+            et_encode(b.e, small[i].text, strlen(small[i].text), 0, &a) == ET_OK;
+        good = good && a.n == small[i].n;
+        for (int k = 0; good && k < small[i].n; k++)
+            good = a.id[k] == small[i].id[k];
+        ok(good, "%s", small[i].says);
+        close_both(&b);
+    }
+    rmdir(dir);
+    if (!opens("bert.json", &b))
+        bail("no bert.json");
+    /* U+1B7E is punctuation since Unicode 14. */
+    ok(et_encode(b.e,
+                 "a\xe1\xad\xbe"
+                 "b",
+                 5, 0, &a) == ET_OK &&
+           a.n == 1,
+       "signs that are younger than Unicode 8 do not part words");
+    close_both(&b);
+}
+
 /* ---- files that are refused ---- */
 
 #define MODEL "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}"
@@ -542,6 +632,7 @@ main(void)
     test_limit();
     test_cut("gpt2.json");
     test_cut("bert.json");
+    test_small();
     test_refused();
     test_vocab_txt();
     test_threads();
