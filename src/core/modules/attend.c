@@ -30,8 +30,8 @@ eti_attend(struct et_forward *f, struct et_tensor *const qkv[3], struct et_tenso
         return et_sdpa(g, q, qkv[1], qkv[2], bias, causal, 0);
     double scale = 1 / sqrt((double)q->desc.shape[3]);
     struct et_tensor *s = et_matmul(g, et_mul_scalar(g, q, scale), qkv[1], false, true);
-    if (bias)
-        s = et_add(g, s, bias);
+    if (bias && s) /* scores may be of the low dtype of mixed precision */
+        s = et_add(g, s, et_cast(g, bias, s->desc.dtype));
     if (causal)
         s = hide_later(g, s);
     s = et_dropout(g, et_softmax(g, s, 3), f->rng, dropout, f->ordinal++);
