@@ -48,7 +48,7 @@ sample_of(const struct opened *o, int64_t at)
     struct et_sample s;
     struct et_error why = {0};
     bool broken;
-    if (eti_sample_read(o->data, at, &room, &s, &why, &broken) != ET_OK)
+    if (eti_sample_read(o->data, at, NULL, &room, &s, &why, &broken) != ET_OK)
         bail("%s", why.message);
     return s;
 }

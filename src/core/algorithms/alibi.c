@@ -7,6 +7,7 @@
  * Press et al. 2022, arXiv 2108.12409; spec/algorithms.md 2.1. Differs: a model's table
  * of positions goes, where Composer's stays as zeros; samples and their draws are
  * counted as the loader gave them. */
+#include "core/base/need.h"
 #include "config.h"
 
 #include <math.h>
@@ -70,6 +71,7 @@ et_apply_alibi(struct et_ctx *cx, struct et_module *root, int64_t max_sequence_l
     };
     struct surgery s = {.length = max_sequence_length};
     struct et_surgery none;
+    ETI_NEED(cx, cx, root, n);
     et_status status = et_module_replace(cx, root, attentions, 2, &s, &none);
     et_surgery_release(&none);
     if (status == ET_OK && s.changed > 0) {
@@ -84,6 +86,8 @@ et_status
 et_alibi_batch(struct et_graph *g, struct et_tensor **x, double scaling)
 {
     struct et_ctx *cx = et_graph_ctx(g);
+    ETI_NEED(cx, g, x);
+    ETI_NEED(cx, *x);
     const struct et_desc *d = &(*x)->desc;
     if (d->ndim != 2)
         return ET_FAIL(cx, ET_EINVAL,

@@ -3,6 +3,7 @@
  *
  * They are so from the start here: it looks, changes nothing and says so. Spec:
  * algorithms.md 2.4. */
+#include "core/base/need.h"
 #include "config.h"
 
 #include "core/algorithms/algorithms.h"
@@ -11,6 +12,7 @@ et_status
 et_apply_channels_last(struct et_ctx *cx, struct et_module *root, int *n, int *all)
 {
     struct et_leaves l;
+    ETI_NEED(cx, cx, root, n, all);
     *n = *all = 0;
     ET_TRY(et_module_leaves(cx, root, ET_PARAM | ET_BUFFER, &l));
     for (int i = 0; i < l.n; i++) {

@@ -5,6 +5,7 @@
  *
  * Shazeer 2020, arXiv 2002.05202; spec/algorithms.md 2.10; the block: modules/bert.c.
  * All weights are new. */
+#include "core/base/need.h"
 #include "config.h"
 
 #include "core/algorithms/algorithms.h"
@@ -98,6 +99,7 @@ et_apply_gated_linear_units(struct et_ctx *cx, struct et_module *root,
         .non_gated_layer_bias = non_gated_layer_bias,
     };
     int parts;
+    ETI_NEED(cx, cx, root, out);
     *out = (struct et_surgery){.cx = cx};
     ET_TRY(et_module_count_class(cx, root, &et_bert_layer_class, &parts));
     if (parts == 0)

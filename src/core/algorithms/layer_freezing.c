@@ -67,6 +67,8 @@ void
 et_freeze_layers(struct et_module *root, double fraction, int *frozen, int *layers)
 {
     int again = 0;
+    if (!frozen || !layers)
+        return;
     *frozen = *layers = 0;
     walk(root, 0, layers);
     if (*layers > 0)

@@ -6,6 +6,7 @@
  * Qiao et al. 2019, arXiv 1903.10520; spec/algorithms.md 2.27. Differs: convolutions
  * are counted as the model declares them, which is the order in which the models here
  * apply them; a checkpoint needs it, since it renames weights (D21). */
+#include "core/base/need.h"
 #include "config.h"
 
 #include "core/algorithms/algorithms.h"
@@ -31,6 +32,7 @@ et_apply_weight_standardization(struct et_ctx *cx, struct et_module *root,
 {
     static const struct et_surgery_policy policy = {&et_conv2d_class, replace_conv};
     int convs;
+    ETI_NEED(cx, cx, root, out);
     *out = (struct et_surgery){.cx = cx};
     ET_TRY(et_module_count_class(cx, root, &et_conv2d_class, &convs));
     int64_t first = convs - n_last_layers_ignore;

@@ -52,6 +52,8 @@ crop_axis(struct et_view_axis *a, int64_t at, int64_t n)
 void
 et_view_crop(struct et_view *v, int64_t y, int64_t x, int64_t h, int64_t w)
 {
+    if (!v)
+        return;
     crop_axis(&v->y, y, h);
     crop_axis(&v->x, x, w);
     v->h = h;
@@ -71,12 +73,16 @@ flip_axis(struct et_view_axis *a, int64_t n)
 void
 et_view_flip_x(struct et_view *v)
 {
+    if (!v)
+        return;
     flip_axis(&v->x, v->w);
 }
 
 void
 et_view_flip_y(struct et_view *v)
 {
+    if (!v)
+        return;
     flip_axis(&v->y, v->h);
 }
 
@@ -101,7 +107,7 @@ resize_axis(struct et_view_axis *a, int64_t n, int64_t m)
 void
 et_view_resize(struct et_view *v, int64_t h, int64_t w, enum et_filter filter)
 {
-    if (h == v->h && w == v->w)
+    if (!v || (h == v->h && w == v->w))
         return;
     resize_axis(&v->y, v->h, h);
     resize_axis(&v->x, v->w, w);
@@ -129,6 +135,8 @@ void
 et_view_turn(struct et_view *v, double angle, double dx, double dy, double scale,
              double shear_x, double shear_y, enum et_filter filter)
 {
+    if (!v)
+        return;
     struct eti_affine turn = eti_affine_of((double)v->w / 2, (double)v->h / 2, angle,
                                            dx, dy, scale, shear_x, shear_y);
     if (v->turned) {

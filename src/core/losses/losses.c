@@ -21,7 +21,7 @@ const char *const et_loss_names[] = {
 const struct et_loss_class *
 et_loss_find(const char *name)
 {
-    for (const struct et_loss_class *const *c = et_loss_classes; *c; c++)
+    for (const struct et_loss_class *const *c = et_loss_classes; name && *c; c++)
         if (strcmp((*c)->info.name, name) == 0)
             return *c;
     return NULL;

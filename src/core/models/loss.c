@@ -51,6 +51,7 @@ word_for(unsigned kind)
 et_status
 et_model_check_loss(const struct et_model *m, const struct et_field *field)
 {
+    ETI_NEED(NULL, m);
     const struct et_loss_class *c = m->loss;
     char fitting[256] = "";
     size_t used = 0;
