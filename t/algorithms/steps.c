@@ -44,8 +44,8 @@ static const struct row {
 } rows[] = {
     {"squeeze_excite: {min_channels: 8, latent_channels: 0.5}", NET, 52, 66, 64, 80,
      true, 0},
-    {"swa: {swa_start: 0dur, swa_end: 0.9dur, update_interval: 1ba}", NET, 52, 52, 64,
-     64, true, 0},
+    {"swa: {swa_start: 0ep, swa_end: 99ep, update_interval: 1ba}", NET, 52, 53, 64, 65,
+     true, 0},
     {"layer_freezing: {freeze_start: 0}", NET, 52, 37, 64, 42, true, 1},
     {"ghost_batchnorm: {ghost_batch_size: 4}", RESIDUAL, 82, 147, 94, 159, false, 0},
     {"channels_last:", NET, 52, 52, 64, 64, true, 0},
