@@ -327,6 +327,36 @@ for state in exp_avg_sq_row exp_avg_sq_col exp_avg_sq; do
     says all "optimizer/$state/" "$state is saved under its name"
 done
 
+# ---- a data set with a loss and a metric that read more than its target ----
+
+build waves.so examples/plugin_data.c
+ok $? "examples/plugin_data.c builds"
+allow waves waves.so
+cat >w.yaml <<'R'
+plugins: [waves]
+model: {name: mlp, hidden: 64}
+train_data: {name: waves, batch_size: 64}
+eval_data: {name: waves, batch_size: 64}
+loss: trusted_mse
+metrics: [{WithinTolerance: {tolerance: 0.1}}]
+optimizer: {name: adamw, lr: 5e-3}
+scheduler: cosine
+max_duration: 4ep
+device: cpu
+checkpoint: false
+R
+run validate w.yaml
+exits 0 "a step of it is built without its data"
+run train w.yaml --progress none --run_directory waves
+exits 0 "an MLP learns its numbers"
+run show waves --json
+within=$(sed -n '/WithinTolerance/,/last/s/.*"last": *\([0-9.]*\).*/\1/p' out | tail -n 1)
+ok "$(awk -v w="$within" 'BEGIN { print !(w > 0.5 && w <= 1) }')" \
+    "and is within the tolerance for most by its metric ($within)"
+run validate w.yaml loss=masked_language
+exits 65 "a loss of tokens is refused"
+says err "loss masked_language takes tokens, and the data's target is numbers" "in a sentence"
+
 # ---- what is refused: nothing of it runs ----
 
 export PLUGIN_MARK="$dir/mark"
