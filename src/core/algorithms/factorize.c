@@ -7,6 +7,7 @@
  *
  * Spec/algorithms.md 2.9; the two layers: modules/factorized.c. Differs: applied twice
  * it changes nothing more, where Composer's may split the thin layers again. */
+#include "core/base/need.h"
 #include "config.h"
 
 #include <math.h>
@@ -101,6 +102,7 @@ et_apply_factorization(struct et_ctx *cx, struct et_module *root, bool factorize
                        double latent_channels, int64_t min_features,
                        double latent_features, struct et_surgery *out)
 {
+    ETI_NEED(cx, cx, root, out);
     const struct factorize_options o = {
         .factorize_convs = factorize_convs,
         .factorize_linears = factorize_linears,

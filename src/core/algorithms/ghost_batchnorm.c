@@ -4,6 +4,7 @@
  * Hoffer et al. 2017, arXiv 1705.08741; spec/algorithms.md 2.11; the formula:
  * modules/ghost_norm.c. Differs: a batch that is smaller than ghost_batch_size is
  * refused in training alone (D9). */
+#include "core/base/need.h"
 #include "config.h"
 
 #include "core/algorithms/algorithms.h"
@@ -48,6 +49,7 @@ et_apply_ghost_batchnorm(struct et_ctx *cx, struct et_module *root,
         {&et_ghost_batch_norm_class, note_ghost},
         {&et_batch_norm_class, replace_norm},
     };
+    ETI_NEED(cx, cx, root, out);
     struct surgery s = {.ghost_batch_size = ghost_batch_size};
     return et_module_replace(cx, root, policies, 2, &s, out);
 }

@@ -2,6 +2,7 @@
 /* low_precision_layernorm.c: layer norms in the dtype of mixed precision.
  *
  * Spec/algorithms.md 2.17; the norm: modules/low_precision.c. */
+#include "core/base/need.h"
 #include "config.h"
 
 #include "core/algorithms/low_precision.h"
@@ -22,6 +23,7 @@ et_apply_low_precision_layernorm(struct et_ctx *cx, struct et_module *root,
                                  struct et_surgery *out)
 {
     static const struct et_surgery_policy policy = {&et_layer_norm_class, replace_norm};
+    ETI_NEED(cx, cx, root, out);
     return et_module_replace(cx, root, &policy, 1, NULL, out);
 }
 

@@ -5,6 +5,7 @@
  *
  * Hu et al. 2018, arXiv 1709.01507; spec/algorithms.md 2.24. Differs: a fraction that
  * leaves a convolution no latent channel is refused. */
+#include "core/base/need.h"
 #include "config.h"
 
 #include <math.h>
@@ -63,6 +64,7 @@ et_apply_squeeze_excite(struct et_ctx *cx, struct et_module *root,
         {&et_squeeze_excite_conv2d_class, note_block},
         {&et_conv2d_class, replace_conv},
     };
+    ETI_NEED(cx, cx, root, out);
     const struct squeeze_excite_options o = {latent_channels, min_channels};
     struct surgery s = {.o = &o};
     return et_module_replace(cx, root, policies, 2, &s, out);
