@@ -45,7 +45,8 @@ ET_NODISCARD et_status eti_sample_decode(const struct et_dataset *data, int64_t 
                                          bool *broken);
 /* Puts the file of V, where it has a name, before the sentence of WHY. Returns WHY's
  * status. */
-et_status eti_name_file(const struct et_sample_value *v, struct et_error *why);
+ET_NODISCARD et_status eti_name_file(const struct et_sample_value *v,
+                                     struct et_error *why);
 /* Is field I of S in ROOM, and so not in the data set's own memory? */
 bool eti_sample_is_read(const struct et_sample *s, int i);
 

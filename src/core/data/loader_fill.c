@@ -179,7 +179,7 @@ static void
 write_frame(const struct et_loader *l, struct eti_slot *s, int64_t r, int64_t at)
 {
     int32_t *row = s->frames + r * ET_FRAME_NUMBERS;
-    struct eti_frame f;
+    struct eti_shown f;
     eti_pipeline_frame(&l->pipeline, l->config.seed, s->batch.first + r, &f);
     row[ET_FRAME_SAMPLE] = (int32_t)at;
     row[ET_FRAME_Y] = (int32_t)f.y;

@@ -141,12 +141,12 @@ move(const struct eti_pipeline *p, int i, bool all, uint32_t seed, int64_t place
 
 /* V, which is whole along y and x, as a frame; it is not flipped up and down. */
 static void
-to_frame(const struct et_view *v, struct eti_frame *out)
+to_frame(const struct et_view *v, struct eti_shown *out)
 {
     const struct et_view_axis *y = &v->y, *x = &v->x;
     int64_t top = (int64_t)y->origin, left = (int64_t)x->origin;
     bool flipped = x->step < 0;
-    *out = (struct eti_frame){
+    *out = (struct eti_shown){
         .y = top,
         .x = flipped ? left - v->w : left,
         .h = v->h,
@@ -161,7 +161,7 @@ to_frame(const struct et_view *v, struct eti_frame *out)
 
 void
 eti_pipeline_frame(const struct eti_pipeline *p, uint32_t seed, int64_t place,
-                   struct eti_frame *out)
+                   struct eti_shown *out)
 {
     struct et_view v = first_view(p, p->h, p->w);
     (void)move(p, 0, false, seed, place, &v);
@@ -215,7 +215,7 @@ write_pixels(const struct eti_pipeline *p, const uint8_t *src, int64_t step,
 
 static void
 write_frame(const struct eti_pipeline *p, const struct et_pixels *r,
-            const struct eti_frame *f, float *out)
+            const struct eti_shown *f, float *out)
 {
     /* Columns [from, to) of the frame are seen. */
     int64_t from = clamp(f->x_min - f->x, f->w), to = clamp(f->x_max - f->x, f->w);
@@ -246,7 +246,7 @@ write_whole(const struct eti_pipeline *p, const struct et_pixels *pixels,
             struct et_view v, float *out)
 {
     struct et_pixels seen = *pixels;
-    struct eti_frame f;
+    struct eti_shown f;
     if (v.y.step < 0) {
         seen = eti_pixels_flip_y(&seen);
         v.y.origin = (double)seen.H - v.y.origin;

@@ -28,7 +28,7 @@ struct eti_pipeline {
 /* Which part of a raw image a sample shows, where it is only cut and flipped: for a
  * device that has all images. Coordinates are those of the raw image; outside SEEN it
  * is black. */
-struct eti_frame {
+struct eti_shown {
     int64_t y, x, h, w;   /* the frame; y, x may be negative */
     int64_t y_min, x_min; /* seen: half-open ranges within the raw image */
     int64_t y_max, x_max; /* likewise */
@@ -56,7 +56,7 @@ ET_NODISCARD et_status eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline 
 /* What the sample at PLACE of the order of consumption shows, where the pipeline only
  * cuts. */
 void eti_pipeline_frame(const struct eti_pipeline *p, uint32_t seed, int64_t place,
-                        struct eti_frame *out);
+                        struct eti_shown *out);
 /* Makes S the image V of the sample at PLACE: of a file only what the sample shows is
  * decoded. EFORMAT: the file cannot be read; the sentence does not name it. */
 ET_NODISCARD et_status eti_pipeline_take(const struct eti_pipeline *p,

@@ -3,7 +3,7 @@
  *
  * A batch of small images is mostly bytes on their way: as floats, four times those of
  * the images that it shows. Where all images fit beside the run they are sent once, and
- * a batch sends 36 bytes a sample: its row of struct eti_frame's numbers, and its
+ * a batch sends 36 bytes a sample: its row of struct eti_shown's numbers, and its
  * label. Each loader has its own table from bytes to floats, for its own transforms. */
 #include "core/data/resident.h"
 
