@@ -108,6 +108,7 @@ static const struct et_option waves_table[] = {
 static const struct et_dataset_class waves = {
     .info =
         {
+            ET_CLASS(dataset),
             .name = "waves",
             .class_name = "Waves",
             .summary = "sines with noise, and their frequencies",
@@ -147,6 +148,7 @@ trusted_each(struct et_graph *g, const void *options, struct et_tensor *outputs,
 static const struct et_loss_class trusted_mse = {
     .info =
         {
+            ET_CLASS(loss),
             .name = "trusted_mse",
             .class_name = "TrustedMSE",
             .summary = "squared differences, weighed by the field trust",
@@ -191,6 +193,7 @@ within_compute(const double *sums, int n)
 static const struct et_metric_class within = {
     .info =
         {
+            ET_CLASS(metric),
             .name = "WithinTolerance",
             .class_name = "WithinTolerance",
             .summary = "part of the samples, by trust, within a tolerance",

@@ -49,7 +49,7 @@ is "$(cat out)" $((help - later)) "every command of help is offered, and no late
 offers "etude train " :recipes
 offers "etude -C sub train " :recipes
 offers "etude train -m fash" fashion_mnist fashion_mnist_resnet20
-offers "etude recipes b" bible_gpt
+offers "etude recipes b" bible_bert bible_bpe_gpt bible_gpt breast_cancer
 offers "etude weights " ls diff convert export
 offers "etude weights ls x" :files :folders
 offers "etude weights convert x -o " :files
@@ -74,7 +74,7 @@ ok $? "a run's state is said"
 
 offers "etude set brisk-otter " optimizer.lr= optimizer.weight_decay= algorithms.mixup.alpha=
 offers "etude set brisk-otter optimizer.mom"
-offers "etude algo brisk-otter " mixup ema gradient_clipping label_smoothing progressive_resizing selective_backprop
+offers "etude algo brisk-otter " mixup ema gradient_clipping label_smoothing layer_freezing progressive_resizing selective_backprop swa
 offers "etude algo brisk-otter mi" mixup
 offers "etude algo elsewhere@lab-a mixu" mixup
 offers "etude algo brisk-otter mixup " on off

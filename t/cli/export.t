@@ -38,7 +38,7 @@ exits 0 "the last one without it"
 for format in wandb prometheus; do
     run export runs/there --to $format
     exits 64 "--to $format: exit 64"
-    says err "expected tensorboard, jsonl, csv or svg, got '$format'" "with the formats there are"
+    says err "expected tensorboard, jsonl, csv, svg or onnx, got '$format'" "with the formats there are"
     is "$(wc -l <err)" 1 "on one line"
 done
 run export runs/there

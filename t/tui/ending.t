@@ -159,8 +159,8 @@ says out 'etude algo live ema on' "each with its command"
 is "$(grep -c 'turn blurpool\|turn sam\|turn cutmix' out)" 0 "what cannot join is not among them"
 for size in 80x24 60x16; do
     run attach live --dump-screen $size --keys 'cjjjjjjjjjjjjjjjjjjjj'
-    says out 'same as: etude algo live selective_backprop on' "at $size the whole command of the selected row is seen"
-    says out 'turn selective_backprop on' "also of the last one"
+    says out 'same as: etude algo live swa on' "at $size the whole command of the selected row is seen"
+    says out 'turn swa on' "also of the last one"
 done
 run attach live --dump-screen 80x24 --keys 'cjjjjjjj'
 says out 'same as: etude algo live label_smoothing on' "rows are gone through one by one"

@@ -9,7 +9,8 @@ struct et_graph;
 
 /* EINVAL, "et_graph_new: dev is NULL", in CX, which may be NULL. NAMES: "cx, dev", of
  * which number I, from 0, is missing. */
-et_status eti_null(struct et_ctx *cx, const char *call, const char *names, int i);
+ET_NODISCARD et_status eti_null(struct et_ctx *cx, const char *call, const char *names,
+                                int i);
 /* The same, which sticks to G. */
 struct et_tensor *eti_graph_null(struct et_graph *g, const char *call,
                                  const char *names, int i);

@@ -20,22 +20,22 @@ struct reading {
 };
 
 static et_status
-give(const struct reading *r, const struct eti_cell cell[CELLS], int64_t line)
+give(const struct reading *r, const struct eti_text_cell cell[CELLS], int64_t line)
 {
     struct eti_labelled_row row = {cell[0], cell[1], cell[2], line};
     return r->fn(r->data, &row);
 }
 
 /* Cell NUMBER of a line; .text is NULL where it has fewer. */
-static struct eti_cell
+static struct eti_text_cell
 cell_at(const char *line, size_t n, int number)
 {
-    struct eti_cell c = {0};
+    struct eti_text_cell c = {0};
     for (int i = 0; i <= number; i++) {
         const char *tab = n ? memchr(line, '\t', n) : NULL;
         size_t length = tab ? (size_t)(tab - line) : n;
         if (i == number)
-            c = (struct eti_cell){line, length};
+            c = (struct eti_text_cell){line, length};
         else if (!tab)
             return c;
         line += length + (tab != NULL);
@@ -48,7 +48,7 @@ static et_status
 read_header(struct reading *r, const char *line, size_t n)
 {
     for (int k = 0; k < CELLS; k++) {
-        struct eti_cell c;
+        struct eti_text_cell c;
         r->column[k] = -1;
         for (int i = 0; r->name[k] && (c = cell_at(line, n, i)).text; i++)
             if (c.n == strlen(r->name[k]) && memcmp(c.text, r->name[k], c.n) == 0)
@@ -63,7 +63,7 @@ read_header(struct reading *r, const char *line, size_t n)
 static et_status
 read_tsv(const struct reading *r, const char *line, size_t n, int64_t number)
 {
-    struct eti_cell cell[CELLS] = {0};
+    struct eti_text_cell cell[CELLS] = {0};
     for (int k = 0; k < CELLS; k++) {
         if (r->column[k] < 0)
             continue;
@@ -79,7 +79,7 @@ read_tsv(const struct reading *r, const char *line, size_t n, int64_t number)
 static et_status
 read_json(const struct reading *r, const char *line, size_t n, int64_t number)
 {
-    struct eti_cell cell[CELLS] = {0};
+    struct eti_text_cell cell[CELLS] = {0};
     json_error_t error;
     char label[64];
     json_t *json = json_loadb(line, n, JSON_ALLOW_NUL, &error);
@@ -90,10 +90,11 @@ read_json(const struct reading *r, const char *line, size_t n, int64_t number)
     for (int k = 0; k < CELLS && s == ET_OK; k++) {
         const json_t *v = r->name[k] ? json_object_get(json, r->name[k]) : NULL;
         if (json_is_string(v)) {
-            cell[k] = (struct eti_cell){json_string_value(v), json_string_length(v)};
+            cell[k] =
+                (struct eti_text_cell){json_string_value(v), json_string_length(v)};
         } else if (k == CELLS - 1 && json_is_number(v)) {
             int length = snprintf(label, sizeof label, "%.9g", json_number_value(v));
-            cell[k] = (struct eti_cell){label, (size_t)length};
+            cell[k] = (struct eti_text_cell){label, (size_t)length};
         } else if (r->name[k]) {
             s = ET_FAIL(r->cx, ET_EFORMAT, "%s:%" PRId64 ": no %s called '%s'", r->path,
                         number, k == CELLS - 1 ? "label" : "text", r->name[k]);

@@ -10,12 +10,12 @@ struct eti_row_names {
     const char *text, *text2, *label; /* columns or members; TEXT2 may be NULL */
 };
 /* A cell, borrowed for the call. */
-struct eti_cell {
+struct eti_text_cell {
     const char *text; /* NULL: there is none */
     size_t n;
 };
 struct eti_labelled_row {
-    struct eti_cell text, text2, label;
+    struct eti_text_cell text, text2, label;
     int64_t line; /* from 1 */
 };
 typedef et_status eti_row_fn(void *data, const struct eti_labelled_row *row);

@@ -5,18 +5,26 @@
 #include <string.h>
 
 #include "core/base/need.h"
+#include "core/base/sized.h"
 #include "core/graph/graph_impl.h"
 #include "core/losses/losses.h"
 #include "core/ops/ops.h"
 #include "etude/model.h"
+
+/* A plugin with older headers does not say. */
+static unsigned
+takes_of(const struct et_loss_class *c)
+{
+    return ETI_HAS(c, takes) ? c->takes : 0;
+}
 
 /* Learning numbers, or how much of each class there is: by what the loss takes. */
 static void
 settle_task(struct et_model *m)
 {
     if (m->type->task == ET_TASK_CLASSIFICATION && m->has_numbers)
-        m->task = m->loss->takes & ET_TAKES_SHARES ? ET_TASK_CLASSIFICATION
-                                                   : ET_TASK_REGRESSION;
+        m->task = takes_of(m->loss) & ET_TAKES_SHARES ? ET_TASK_CLASSIFICATION
+                                                      : ET_TASK_REGRESSION;
 }
 
 void
@@ -51,11 +59,11 @@ word_for(unsigned kind)
 et_status
 et_model_check_loss(const struct et_model *m, const struct et_field *field)
 {
-    ETI_NEED(NULL, m);
+    ETI_NEED(m ? m->cx : NULL, m);
     const struct et_loss_class *c = m->loss;
     char fitting[256] = "";
     size_t used = 0;
-    if (!c->takes || (field && c->takes & kind_of(field)))
+    if (!takes_of(c) || (field && takes_of(c) & kind_of(field)))
         return ET_OK;
     if (!field)
         return ET_FAIL(m->cx, ET_EINVAL,
@@ -68,7 +76,7 @@ et_model_check_loss(const struct et_model *m, const struct et_field *field)
                                      used ? ", " : "", et_loss_classes[i]->info.name);
     et_status status =
         ET_FAIL(m->cx, ET_EINVAL, "loss %s takes %s, and the data's target is %s",
-                c->info.name, word_for(c->takes), word_for(kind_of(field)));
+                c->info.name, word_for(takes_of(c)), word_for(kind_of(field)));
     et_hint(m->cx, "these take %s: %s", word_for(kind_of(field)), fitting);
     return status;
 }
@@ -104,12 +112,13 @@ et_model_loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
 {
     ETI_NEED_IN(g, m, g, samples);
     struct et_tensor *target = samples->target;
-    if (!outputs || (!target && m->loss->takes))
+    if (!outputs || (!target && takes_of(m->loss)))
         return ETI_MISSING(g, outputs, target);
     bool was = et_autocast(g, true);
     struct et_tensor *l =
-        m->loss->whole ? m->loss->whole(g, m->loss_options, outputs, samples, reduction)
-                       : each_reduced(m, g, outputs, samples, reduction);
+        ETI_HOOK(m->loss, whole)
+            ? m->loss->whole(g, m->loss_options, outputs, samples, reduction)
+            : each_reduced(m, g, outputs, samples, reduction);
     et_autocast(g, was);
     return l;
 }
