@@ -6,7 +6,7 @@
 
 #include "core/loggers/protobuf.h"
 
-enum { HEAD = 20 /* bytes of a key and a length, at most */, LEAST = 256 };
+enum { HEAD = 20 }; /* bytes of a key and a length, at most */
 
 unsigned char *
 eti_pb_fixed(unsigned char *p, uint64_t x, int bytes)
@@ -68,7 +68,7 @@ eti_message_clear(struct eti_message *m)
 void
 eti_message_release(struct eti_message *m)
 {
-    if (m->cx)
+    if (m->cx && m->bytes != m->own)
         et_free(m->cx, m->bytes);
     *m = (struct eti_message){.cx = m->cx};
 }
@@ -78,9 +78,13 @@ static unsigned char *
 reserve(struct eti_message *m, size_t n)
 {
     void *block;
-    size_t room = m->room ? m->room : LEAST;
     if (m->status != ET_OK)
         return NULL;
+    if (!m->bytes) {
+        m->bytes = m->own;
+        m->room = sizeof m->own;
+    }
+    size_t room = m->room;
     while (room - m->n < n)
         room *= 2;
     if (room == m->room)
@@ -90,7 +94,8 @@ reserve(struct eti_message *m, size_t n)
         return NULL;
     if (m->n > 0)
         memcpy(block, m->bytes, m->n);
-    et_free(m->cx, m->bytes);
+    if (m->bytes != m->own)
+        et_free(m->cx, m->bytes);
     m->bytes = block;
     m->room = room;
     return m->bytes + m->n;

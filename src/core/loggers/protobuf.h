@@ -25,12 +25,13 @@ unsigned char *eti_pb_float(unsigned char *p, int number, double x);
 /* ---- a message that grows ---- */
 
 /* Zeroed but for CX it is empty. Where memory is out it stops growing, and STATUS says
- * so. */
+ * so. A short one needs none; one that is not empty must stay where it is. */
 struct eti_message {
     struct et_ctx *cx;
     unsigned char *bytes;
     size_t n, room;
     et_status status;
+    unsigned char own[256]; /* BYTES to begin with */
 };
 void eti_message_clear(struct eti_message *m);
 void eti_message_release(struct eti_message *m);
