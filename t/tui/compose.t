@@ -141,13 +141,13 @@ has 'x cannot start' "what training would find is not called valid" compose head
 says out '5 heads do not divide d_model' "and what that is"
 
 # Algorithms that cannot act are a line; enter brings them, in two steps.
-has '> 19 cannot act here' "those that cannot act here are folded into a line" \
+has '> 10 cannot act here' "those that cannot act here are folded into a line" \
     compose mild.yaml --dump-screen 120x36
-has '4 of 8 on, all' "f lists all of them" compose mild.yaml --dump-screen 120x36 --keys ff
-has '> 4 more, 19 cannot act here' "and a recipe's section has them too" \
+has '4 of 17 on, all' "f lists all of them" compose mild.yaml --dump-screen 120x36 --keys ff
+has '> 13 more, 10 cannot act here' "and a recipe's section has them too" \
     compose faults.yaml --dump-screen 80x24
 has '[-] augmix' "enter unfolds them" compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>'
-has '19 cannot act here' "and folds them again" \
+has '10 cannot act here' "and folds them again" \
     compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>G<enter>'
 
 # Files.
