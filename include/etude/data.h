@@ -259,7 +259,7 @@ struct et_data_facts {
     struct et_field field[ET_MAX_FIELDS]; /* the first two: field.h */
     int n_fields;
     int64_t n_samples; /* of a stream: windows of seq_len, see et_loader_next */
-    int64_t n_tokens;  /* a stream's, in this split; 0: it is none */
+    int64_t n_tokens;  /* of a stream, in this split; 0: not a stream */
     int64_t bytes;     /* of all raw samples, decoded */
     /* Batches have a further field "attention_mask", I32 of the first field's shape: 1
      * where a token is one of the sample's, 0 where it is padding. */
@@ -276,8 +276,8 @@ void et_facts_images(struct et_data_facts *f, int64_t n, int C, int64_t H, int64
 void et_facts_stream(struct et_data_facts *f, int64_t n_tokens, int64_t vocab_size);
 /* Appends a field to F, which is checked when all are there. */
 void et_facts_add(struct et_data_facts *f, const struct et_field *field);
-/* Of F: what there is to know of the target, NULL if there is none; and how many
- * classes it has, 0 where it is no class, or it is not known. */
+/* The field of F that is the target, NULL where the data have no target. How many
+ * classes the target has: 0 where it is not a class, or the number is not known. */
 const struct et_field *et_facts_target(const struct et_data_facts *f);
 int64_t et_facts_classes(const struct et_data_facts *f);
 
@@ -378,7 +378,7 @@ struct et_batch {
 };
 
 /* The field NAME of a batch as a tensor, where the loader has a device; the first field
- * by et_batch_x. NULL: there is none. */
+ * by et_batch_x. NULL: no field is called so. */
 struct et_tensor *et_batch_tensor(const struct et_batch *batch, const char *name);
 
 struct et_loader;

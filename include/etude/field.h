@@ -57,7 +57,7 @@ struct et_field {
     double pad;    /* what a batch has where this sample is shorter than others */
 };
 
-/* By name among N; NULL: there is none. */
+/* The field called NAME among N; NULL where no field is called so. */
 const struct et_field *et_field_find(const struct et_field *fields, int n,
                                      const char *name);
 

@@ -218,8 +218,8 @@ struct et_tensor *et_model_forward(struct et_model *m, struct et_forward *f,
 /* From now on M's loss is LOSS with OPTIONS (its struct), both borrowed. */
 void et_model_set_loss(struct et_model *m, const struct et_loss_class *loss,
                        const void *options);
-/* Does M's loss fit what it learns from, as FIELD, the target of the data, describes it
- * (NULL: there is none)? EINVAL, with the losses that do. */
+/* Checks that M's loss can learn from FIELD, the target of the data; NULL: the data
+ * have no target. EINVAL names the losses that can. */
 ET_NODISCARD et_status et_model_check_loss(const struct et_model *m,
                                            const struct et_field *field);
 /* The loss of OUTPUTS against the target of SAMPLES, of which a loss of one's own may

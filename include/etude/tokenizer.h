@@ -72,7 +72,7 @@ void et_tokenizer_get_info(const struct et_tokenizer *t, struct et_tokenizer_inf
 
 /* The text of token ID as its file has it; *N: its bytes. NULL where ID is of none. */
 const char *et_tokenizer_token(const struct et_tokenizer *t, int32_t id, size_t *n);
-/* The token of this text; -1 where there is none. */
+/* The number of the token that has this text; -1 where no token has it. */
 int32_t et_tokenizer_id(const struct et_tokenizer *t, const char *text, size_t n);
 /* Is it a token that marks something, such as "[CLS]", and stands for no text? */
 bool et_tokenizer_is_special(const struct et_tokenizer *t, int32_t id);

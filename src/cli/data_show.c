@@ -41,7 +41,7 @@ field_of(const struct shown *s, int i)
     return &s->info.field[i];
 }
 
-/* The place of the first field of KIND; -1: there is none. */
+/* The place of the first field of KIND; -1 where no field is of it. */
 static int
 find_kind(const struct shown *s, enum et_field_kind kind)
 {

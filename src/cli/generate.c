@@ -44,7 +44,7 @@ write_text(struct cli *c, const char *directory, const struct eti_generate *how,
     return status;
 }
 
-/* The number that TEXT is; UNSET where it was not given. False: it is none. */
+/* Reads a number from TEXT, or takes UNSET where TEXT is NULL. False: not a number. */
 static bool
 number_of(const char *text, double unset, double most, double *out)
 {

@@ -30,8 +30,8 @@ void eti_csv_begin(struct eti_csv *c, char *text, int64_t n, char separator);
  * not closed, told in WHY with line and column, as OUT has them. */
 bool eti_csv_next(struct eti_csv *c, struct eti_cell *out, et_status *status,
                   struct et_error *why);
-/* The number that CELL is, blanks around it left out; false: it is none, or not
- * finite. */
+/* Reads CELL as a number, without the blanks around it. False: it is not a number, or
+ * not a finite one. */
 bool eti_cell_number(const struct eti_cell *cell, double *out);
 
 #endif
