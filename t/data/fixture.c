@@ -241,3 +241,18 @@ write_file(const char *name, const void *bytes, size_t n, bool zipped)
         bail("cannot write %s", path);
     return path;
 }
+
+size_t
+make_npy(uint8_t *out, const char *type, const char *shape, const void *bytes, size_t n)
+{
+    char header[128];
+    int length =
+        snprintf(header, sizeof header,
+                 "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", type, shape);
+    memset(header + length, ' ', sizeof header - (size_t)length);
+    header[117] = '\n';
+    memcpy(out, "\x93NUMPY\1\0\x76\0", 10);
+    memcpy(out + 10, header, 118);
+    memcpy(out + 128, bytes, n);
+    return 128 + n;
+}

@@ -207,22 +207,6 @@ test_bad_tables(void)
 
 /* ---- arrays ---- */
 
-/* A .npy file of TYPE and SHAPE, as NumPy writes it, then N bytes. */
-static size_t
-make_npy(uint8_t *out, const char *type, const char *shape, const void *bytes, size_t n)
-{
-    char header[128];
-    int length =
-        snprintf(header, sizeof header,
-                 "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", type, shape);
-    memset(header + length, ' ', sizeof header - (size_t)length);
-    header[117] = '\n';
-    memcpy(out, "\x93NUMPY\1\0\x76\0", 10);
-    memcpy(out + 10, header, 118);
-    memcpy(out + 128, bytes, n);
-    return 128 + n;
-}
-
 static void
 put(uint8_t *out, uint64_t v, int bytes)
 {
@@ -374,6 +358,13 @@ test_arrays(void)
            "a folder has tokens with numbers to learn, to %s", k ? "test" : "train");
         finish(&o);
     }
+    write_file("arrays/test/y.npy", npy,
+               make_npy(npy, "<i4", "(2, 3)", tokens, sizeof tokens), false);
+    need(cx, try_open(&o, "npy", folder, SET("split", "test")));
+    f = &o.data->facts;
+    ok(f->field[1].kind == ET_FIELD_TOKENS && f->field[1].below == 10,
+       "or with tokens to guess");
+    finish(&o);
 }
 
 static void

@@ -8,9 +8,13 @@
  * would. The rest of such a model is then held to the same as all others. In deep ones
  * bn_uniform halves what each residual branch adds, or values would double with every
  * block that nothing normalises. */
+#include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "etude/nn.h"
 #include "t/data/fixture.h"
@@ -38,6 +42,13 @@ enum { BATCH = 8, BATCHES = 2 };
     HEAD("0.1")                                                                        \
     "train_data: {name: synthetic_tokens, num_samples: 8, vocab_size: 32,\n"           \
     "  seq_len: 8, batch_size: 8, workers: 0}\n"
+/* Arrays that the test writes: pictures with a class for each pixel, texts with tokens to
+ * guess or a class each. */
+#define ARRAYS(lr, path)                                                               \
+    HEAD(lr) "train_data: {name: npy, path: " path ", batch_size: 8, workers: 0}\n"
+#define MASKS(lr) ARRAYS(lr, "masks")
+#define GUESSES   ARRAYS("0.1", "guesses")
+#define SENTENCES ARRAYS("0.1", "sentences")
 #define TRANSFORMER                                                                    \
     "n_layers: 2, d_model: 16, n_heads: 2, max_seq_len: 8, dropout: 0.1}\n"
 
@@ -91,46 +102,93 @@ static const struct a_case models[] = {
      IMAGES(32) "model: {name: vit_l16, n_layers: 2, d_model: 32, n_heads: 2}\n"},
     {"vit_s16",
      IMAGES(32) "model: {name: vit_s16, n_layers: 2, d_model: 32, n_heads: 2}\n"},
-    {"unet", IMAGES(16) "model: {name: unet, width: 4, depth: 2, num_classes: 3}\n"},
+    {"unet", MASKS("0.05") "model: {name: unet, width: 4, depth: 2}\n"},
+    {"deeplabv3plus_resnet50",
+     MASKS("0.02") "model: {name: deeplabv3plus_resnet50, initializer: bn_uniform}\n"},
+    {"deeplabv3plus_resnet101",
+     MASKS("0.02") "model: {name: deeplabv3plus_resnet101, initializer: bn_uniform}\n"},
     {"gpt2", TOKENS "model: {name: gpt2, " TRANSFORMER},
-    {"bert", TOKENS "model: {name: bert, " TRANSFORMER},
+    {"bert", GUESSES "model: {name: bert, " TRANSFORMER},
+    {"bert_classifier", SENTENCES "model: {name: bert_classifier, " TRANSFORMER},
     {"layers", IMAGES(16) LAYERS},
 };
 
 #define ON_IMAGES(text) IMAGES(16) LAYERS "algorithms:\n  " text "\n"
+#define ON_GPT2(text)                                                                  \
+    TOKENS "model: {name: gpt2, " TRANSFORMER "algorithms:\n  " text "\n"
+#define ON_BERT(text)                                                                  \
+    GUESSES "model: {name: bert, " TRANSFORMER "algorithms:\n  " text "\n"
 static const struct a_case algorithms[] = {
+    {"alibi", ON_GPT2("alibi: {max_sequence_length: 8}")},
     {"blurpool", ON_IMAGES("blurpool: {min_channels: 1}")},
+    {"channels_last", ON_IMAGES("channels_last: {}")},
     {"ema", ON_IMAGES("ema: {half_life: 2ba}")},
+    {"factorize", ON_IMAGES("factorize: {min_features: 8, min_channels: 8,\n"
+                            "    latent_features: 0.25}")},
+    {"gated_linear_units", ON_BERT("gated_linear_units: {}")},
+    {"ghost_batchnorm", ON_IMAGES("ghost_batchnorm: {ghost_batch_size: 1}")},
     {"gradient_clipping",
      ON_IMAGES("gradient_clipping: {clipping_type: norm, clipping_threshold: 0.1}")},
     {"label_smoothing", ON_IMAGES("label_smoothing: {smoothing: 0.2}")},
+    {"layer_freezing", ON_IMAGES("layer_freezing: {freeze_start: 0.0}")},
+    {"low_precision_groupnorm", ON_IMAGES("low_precision_groupnorm: {}")},
+    {"low_precision_layernorm", ON_GPT2("low_precision_layernorm: {}")},
     {"mixup", ON_IMAGES("mixup: {alpha: 1.0}")},
     {"progressive_resizing",
      ON_IMAGES("progressive_resizing: {initial_scale: 0.5, finetune_fraction: 0.1}")},
     {"sam", ON_IMAGES("sam: {rho: 0.1}")},
     {"selective_backprop",
      ON_IMAGES("selective_backprop: {start: 0.0, keep: 0.5, interrupt: 0}")},
+    {"squeeze_excite",
+     ON_IMAGES("squeeze_excite: {min_channels: 8, latent_channels: 4}")},
+    {"swa", ON_IMAGES("swa: {swa_start: 0.1dur, update_interval: 1ba}")},
+    {"weight_standardization", ON_IMAGES("weight_standardization: {}")},
 };
 
-/* ---- a class for every pixel ---- */
+/* ---- data ---- */
 
-static et_status
-segment(struct et_algorithm *self, enum et_event event, struct et_state *s,
-        struct et_log *log)
+static void
+write_array(const char *folder, const char *leaf, const char *type, const char *shape,
+            const void *bytes, size_t n)
 {
-    (void)self;
-    (void)event;
-    (void)log;
-    s->batch.target = et_argmax(s->graph, s->batch.x, 1);
-    return et_graph_status(s->graph);
+    static uint8_t file[8192];
+    char name[32];
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        bail("no folder %s", folder);
+    snprintf(name, sizeof name, "%s/%s", folder, leaf);
+    write_file(name, file, make_npy(file, type, shape, bytes, n), false);
 }
 
-/* No data set here has masks: a pixel's class is its brightest channel. */
-static const struct et_algorithm_class segment_class = {
-    .info = {.name = "segment"},
-    .events = ET_ON(AFTER_DATALOADER),
-    .apply = segment,
-};
+/* A pixel's class is its brightest channel; a token to guess is the one before it. */
+static void
+write_arrays(void)
+{
+    enum { N = 8, SIDE = 16, T = 8, VOCABULARY = 32 };
+    static uint8_t images[N * SIDE * SIDE][3], masks[N * SIDE * SIDE];
+    int32_t tokens[N][T], before[N][T], labels[N];
+    struct et_rng rng = et_rng_at(17, ET_RNG_DATA, 0);
+    for (size_t i = 0; i < sizeof masks; i++) {
+        uint8_t *p = images[i];
+        for (int c = 0; c < 3; c++)
+            p[c] = (uint8_t)et_rng_below(&rng, 256);
+        masks[i] = (uint8_t)(p[0] >= p[1]   ? p[0] >= p[2] ? 0 : 2
+                             : p[1] >= p[2] ? 1
+                                            : 2);
+    }
+    for (int i = 0; i < N; i++) {
+        for (int t = 0; t < T; t++)
+            tokens[i][t] = (int32_t)et_rng_below(&rng, VOCABULARY);
+        for (int t = 0; t < T; t++)
+            before[i][t] = tokens[i][t > 0 ? t - 1 : 0];
+        labels[i] = tokens[i][0] % 4;
+    }
+    write_array("masks", "x.npy", "|u1", "(8, 16, 16, 3)", images, sizeof images);
+    write_array("masks", "y.npy", "|u1", "(8, 16, 16)", masks, sizeof masks);
+    write_array("guesses", "x.npy", "<i4", "(8, 8)", tokens, sizeof tokens);
+    write_array("guesses", "y.npy", "<i4", "(8, 8)", before, sizeof before);
+    write_array("sentences", "x.npy", "<i4", "(8, 8)", tokens, sizeof tokens);
+    write_array("sentences", "y.npy", "<i4", "(8,)", labels, sizeof labels);
+}
 
 /* ---- runs ---- */
 
@@ -158,8 +216,6 @@ train_small_parameters(struct et_ctx *cx, struct et_model *m)
     et_leaves_release(&l);
 }
 
-static struct et_algorithm masks = {.type = &segment_class};
-
 static void
 open_run(struct recipe_run *r, struct et_ctx *cx, const char *recipe)
 {
@@ -167,21 +223,8 @@ open_run(struct recipe_run *r, struct et_ctx *cx, const char *recipe)
                    &(struct recipe_choice){.device = "cpu", .grad_accum = 1});
     if (is_large(cx, r->parts.model))
         train_small_parameters(cx, r->parts.model);
-    if (r->parts.model->type->task == ET_TASK_SEGMENTATION) {
-        masks.cx = cx;
-        r->parts.algorithm[r->parts.config.n_algorithms++] = &masks;
-    }
     recipe_start(r);
     need(cx, et_module_freeze_stats(cx, r->parts.model->root, true));
-}
-
-static void
-close_run(struct recipe_run *r)
-{
-    int *n = &r->parts.config.n_algorithms;
-    if (*n > 0 && r->parts.algorithm[*n - 1] == &masks)
-        --*n; /* not the recipe's to free */
-    recipe_close(r);
 }
 
 /* From time 0 in K microbatches. */
@@ -239,7 +282,7 @@ check_model(struct et_ctx *cx, const struct a_case *c)
     }
     is_same(c->name, step == 2 ? "1, 2, 4 and 8" : "1 and 8", one, worst);
     free(start);
-    close_run(&r);
+    recipe_close(&r);
 }
 
 /* Algorithms have a state: each number of microbatches is another run. */
@@ -252,7 +295,7 @@ check_algorithm(struct et_ctx *cx, const struct a_case *c)
         open_run(&r, cx, c->recipe);
         train(&r, k, k == 1 ? one : split);
         worst = farther(worst, k == 1 ? one : split, one);
-        close_run(&r);
+        recipe_close(&r);
     }
     is_same(c->name, "1, 2, 4 and 8", one, worst);
 }
@@ -274,6 +317,9 @@ main(int argc, char **argv)
     struct et_ctx *cx = need_ctx();
     if (!have_device(cx, "cpu"))
         return done();
+    if (chdir(scratch_folder()) != 0)
+        bail("no folder for the data");
+    write_arrays();
     for (int i = 0; et_model_classes[i]; i++) {
         const struct a_case *c = find(models, sizeof models / sizeof *models,
                                       et_model_classes[i]->info.name);

@@ -5,7 +5,8 @@
  * "train" and "test" are either. Arrays are held in memory whole, and samples are read
  * where they lie: images [N,H,W], [N,H,W,C] or [N,C,H,W] of bytes, tokens [N,T], or
  * values of any shape; with a class or a number each, a class for each pixel [N,H,W],
- * or as many numbers as you like. Further arrays are fields by their own names. */
+ * tokens to guess [N,T], or as many numbers as you like. Further arrays are fields by
+ * their own names. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -186,6 +187,10 @@ describe_array(struct et_ctx *cx, const struct options *o, struct state *s, int 
     else if (a->is.dtype == ET_U8 && a->is.ndim == 3 &&
              f->field[ET_FIELD_X].kind == ET_FIELD_IMAGE)
         field.kind = ET_FIELD_MASK;
+    else if (i == ET_FIELD_TARGET && a->is.ndim == 2 &&
+             !et_dtype_is_float(a->is.dtype) &&
+             f->field[ET_FIELD_X].kind == ET_FIELD_TOKENS)
+        field.kind = ET_FIELD_TOKENS;
     if (field.kind == ET_FIELD_IMAGE)
         ET_TRY(describe_image(cx, s, a, &field));
     if (field.kind == ET_FIELD_TOKENS)
