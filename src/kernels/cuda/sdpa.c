@@ -83,7 +83,10 @@ run_sdpa(struct et_kernel *base, void *const *ptr, void *ws, cudaStream_t stream
         if (k->total > 0)
             ETK_TRY_CUDA(base->dev,
                          cudaMemsetAsync(at[ETK_SDPA_TOTAL], 0, k->total, stream));
-        return etk_dnn_run(k->plan, at, (char *)ws + k->sum + k->total, stream);
+        ET_TRY(etk_dnn_run(k->plan, at, (char *)ws + k->sum + k->total, stream));
+        return k->sdpa.grad || k->sdpa.bias == ET_NONE
+                   ? ET_OK
+                   : etk_launched(base, etk_launch_sdpa_clear(&k->sdpa, at, stream));
     }
     struct etk_sdpa a = k->sdpa;
     for (int i = 0; i < ETK_SDPA_HEADS; i++)

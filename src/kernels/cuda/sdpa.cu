@@ -509,6 +509,36 @@ launch_tiles(void (*kernel)(P...), const struct etk_sdpa *a, int64_t length, int
                       (unsigned)tiles);
 }
 
+/* Does the bias hide every key from query I? */
+__device__ bool
+is_blind(const struct etk_sdpa &a, const void *bias, int64_t plane, int64_t i)
+{
+    int64_t end = keys_below(a, i + 1);
+    for (int64_t j = 0; j < end; j++)
+        if (!(bias_at(a, bias, plane, i, j) == -INFINITY))
+            return false;
+    return true;
+}
+
+/* After cuDNN, which divides 0 by 0 where the bias hides every key from a query: o = 0
+ * and lse = infinity, as forward has them. A thread for each query; only where lse is
+ * -infinity or NaN, as such a query's is, are there biases to read. */
+__global__ void __launch_bounds__(THREADS)
+clear_blind(struct etk_sdpa a, const void *bias, void *o, float *lse, int64_t rows)
+{
+    int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (row >= rows)
+        return;
+    int64_t plane = row / a.T, i = row % a.T, at = lse_at(a, plane, i);
+    if (lse[at] > -INFINITY || !is_blind(a, bias, plane, i))
+        return;
+    const struct etk_heads &to = a.heads[ETK_SDPA_O];
+    uint16_t *x = (uint16_t *)o + plane / a.H * to.b + plane % a.H * to.h + i * to.row;
+    for (int64_t d = 0; d < a.D; d++)
+        x[d * to.step] = 0; /* of bf16 and of f16 */
+    lse[at] = INFINITY;
+}
+
 template <class G>
 cudaError_t
 launch_forward(const struct etk_sdpa *a, void *const *ptr, cudaStream_t stream)
@@ -592,6 +622,17 @@ cudaError_t
 etk_launch_sdpa(const struct etk_sdpa *a, void *const *ptr, cudaStream_t stream)
 {
     return BY_DEPTH(a, launch_forward, a, ptr, stream);
+}
+
+cudaError_t
+etk_launch_sdpa_clear(const struct etk_sdpa *a, void *const *ptr, cudaStream_t stream)
+{
+    int64_t rows = a->B * a->H * a->T, blocks = etk_ceil_div(rows, THREADS);
+    if (blocks > INT32_MAX)
+        return cudaErrorInvalidConfiguration;
+    return etk_launch(clear_blind, (unsigned)blocks, THREADS, 0, stream, *a,
+                      (const void *)ptr[ETK_SDPA_BIAS], ptr[ETK_SDPA_O],
+                      (float *)ptr[ETK_SDPA_LSE], rows);
 }
 
 cudaError_t
