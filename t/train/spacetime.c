@@ -42,8 +42,8 @@ enum { BATCH = 8, BATCHES = 2 };
     HEAD("0.1")                                                                        \
     "train_data: {name: synthetic_tokens, num_samples: 8, vocab_size: 32,\n"           \
     "  seq_len: 8, batch_size: 8, workers: 0}\n"
-/* Arrays that the test writes: pictures with a class for each pixel, texts with tokens to
- * guess or a class each. */
+/* Arrays that the test writes: pictures with a class for each pixel, texts with tokens
+ * to guess or a class each. */
 #define ARRAYS(lr, path)                                                               \
     HEAD(lr) "train_data: {name: npy, path: " path ", batch_size: 8, workers: 0}\n"
 #define MASKS(lr) ARRAYS(lr, "masks")

@@ -51,8 +51,8 @@ size_t etk_sdpa_shared(const struct etk_sdpa *);
 cudaError_t etk_sdpa_allow(const struct etk_sdpa *);
 /* PTR by etk_sdpa_array; what is not wanted is NULL. */
 cudaError_t etk_launch_sdpa(const struct etk_sdpa *, void *const *ptr, cudaStream_t);
-/* Of what cuDNN computed: queries from which the bias hides every key have o = 0 and lse
- * infinite, as etk_launch_sdpa says of them. Heads have two bytes an element. */
+/* Of what cuDNN computed: queries from which the bias hides every key have o = 0 and
+ * lse infinite, as etk_launch_sdpa says of them. Heads have two bytes an element. */
 cudaError_t etk_launch_sdpa_clear(const struct etk_sdpa *, void *const *ptr,
                                   cudaStream_t);
 /* DELTA: B H T floats of workspace. */
