@@ -19,6 +19,8 @@ import etude
 
 count = failed = 0
 PATIENCE = 60  # seconds: then it will never come
+# What a shell starts in the background ignores Ctrl-C, and Python then leaves it so.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def ok(good, what):
