@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules: the multipliers at known times, products, warmup, and what is refused. */
 #include "etude/ctx.h"
+#include "core/sched/formula.h"
 #include "etude/sched.h"
 #include "t/tap.h"
 
@@ -27,7 +28,7 @@ keep_log(void *data, enum et_log_level level, const char *text)
 static bool
 make(const char *spec, struct et_scheduler *out)
 {
-    char line[256], *save = NULL;
+    char line[512], *save = NULL;
     snprintf(line, sizeof line, "%s", spec);
     out->type = et_scheduler_find(strtok_r(line, " ", &save));
     if (!out->type)
@@ -145,8 +146,8 @@ curves(void)
 }
 
 /* The multipliers of the schedules' own code at the same t: timm 1.0.31 with
- * t_in_epochs=False (multistep's decay_t one later, see there), PyTorch's OneCycleLR
- * with total_steps = t_max + 1 and pct_start = (t_peak + 1) / total_steps,
+ * t_in_epochs=False (multistep's decay_t one later, see there), PyTorch's CyclicLR,
+ * LambdaLR and SequentialLR with batches as steps, its OneCycleLR with total_steps = t_max + 1 and pct_start = (t_peak + 1) / total_steps,
  * pytorch-accelerated 0.1.61, all with lr 1. */
 static void
 borrowed(void)
@@ -207,6 +208,20 @@ borrowed(void)
          {1, .999997, .991353, .965746, .800007, .377792, .108647, .1, .1}},
         {"cosine_with_cooldown t_cooldown=1ep k_decay=1.5",
          {1, 1, .999577, .996619, .948041, .633320, .134736, 0, 0}},
+        {"cyclic t_up=2ep", {.1, .1045, .325, .55, .775, .55, .325, .9955, 1}},
+        {"cyclic t_up=100ba t_down=2ep alpha_i=.25 mode=triangular2",
+         {.25, .2575, .625, 1, .4375, .4375, .390625, .342813, .34375}},
+        {"cyclic t_up=70ba mode=exp_range gamma=.999",
+         {.1, .112844, .711489, .565322, .400357, .567778, .403550, .189913, .194550}},
+        {"expression alpha=.95^ep",
+         {1, 1, 1, .95, .9025, .773781, .698337, .630249, .598737}},
+        {"lambda alpha=min(1,ba/100)*(ba<500)+.5*(dur>=.5)",
+         {0, .01, .5, 1, 1, .5, .5, .5, .5}},
+        {"sequential milestones=[1ep,.5dur] "
+         "schedulers=[{\"name\":linear,\"alpha_i\":.1,"
+         "\"alpha_f\":1},cosine,{\"name\":exponential,\"gamma\":.99,"
+         "\"decay_period\":1ba}]",
+         {.1, .109, .55, 1, .691342, 1, .081059, .006637, .006570}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         follows(rows[i].spec, epochs(10, 1), batch, rows[i].want, N);
@@ -566,12 +581,107 @@ checks(void)
             "noise has one range");
     refuses("timm_multistep decay_t=[]", run, "is empty", "and there is one or more");
 
+    refuses("cyclic t_up=0ba", run, "t_up 0ba is 0ba", "a cycle goes up");
+    refuses("cyclic t_up=1ep t_down=100tok", run, "different units",
+            "and down in the same unit");
+    refuses("sequential milestones=[1ep] schedulers=[linear]", run,
+            "1 schedulers take 0 milestones, and there are 1",
+            "between two schedules is one milestone");
+    refuses("sequential milestones=[5ep,200ba] schedulers=[linear,cosine,constant]",
+            run, "milestone 200ba does not come after the one before it",
+            "milestones come in order");
+    refuses("sequential milestones=[5ep] schedulers=[linear,"
+            "{\"name\":step,\"step_size\":100tok}]",
+            run,
+            "step_size 100tok is counted in token, and its milestones are in batch",
+            "times within are counted as the milestones are");
+    refuses("sequential milestones=[5ep] schedulers=[linear,"
+            "{\"name\":linear,\"step_every\":epoch}]",
+            run, "step_every of all its schedulers is its own, not that of linear",
+            "there is one step_every");
+    refuses("sequential milestones=[5ep] schedulers=[linear,"
+            "{\"name\":one_cycle,\"t_peak\":6ep}]",
+            run, "leaves no time", "each is checked for as long as it holds");
+    refuses("sequential milestones=[5ep] schedulers=[linear,"
+            "{\"name\":expression,\"alpha\":1+}]",
+            run, "'1+', character 3", "and computed where it begins");
+    refuses("expression alpha=1-ba/500", run, "is -1 after 1000 batches",
+            "a rate is not negative");
+    refuses("expression alpha=dur", (struct et_run_length){ET_TIME_UNSET, -1, 1},
+            "dur is not known in this run", "dur needs an end");
+
     struct et_scheduler s = {0};
     ok(make("linear_with_warmup t_warmup=.0001dur", &s),
        "a tiny warmup can be written");
     ok(et_schedule_check(cx, &s, 1, &run) == ET_OK && strstr(last_log, "no warmup"),
        "a warmup that rounds to nothing is allowed with a warning");
     drop(&s);
+}
+
+static void
+formulas(void)
+{
+    static const struct eti_variable v[] = {{"ep", 3}, {"ba", 250}};
+    static const struct {
+        const char *text;
+        double want;
+    } rows[] = {
+        {"1 + 2 * 3", 7},
+        {"(1 + 2) * 3", 9},
+        {"8 / 2 / 2", 2},
+        {"10 - 3 - 2", 5},
+        {"-2 ^ 2", -4},
+        {"2 ^ 3 ^ 2", 512},
+        {"2 ** -1", .5},
+        {"7 % 4 * 2", 6},
+        {"--1", 1},
+        {"+1 - -1", 2},
+        {"ep * ba", 750},
+        {"max(1, ep, 2)", 3},
+        {"min(4, 2, ba)", 2},
+        {"floor(2.7) + ceil(.1)", 3},
+        {"abs(-1.5)", 1.5},
+        {"exp(log(5))", 5},
+        {"log2(8)", 3},
+        {"sqrt(16)", 4},
+        {"cos(pi) + sin(0)", -1},
+        {"tanh(0)", 0},
+        {"1 + 1 < 3", 1},
+        {"ba >= 250", 1},
+        {"ba > 250", 0},
+        {"ep <= 2", 0},
+        {"ep == 3", 1},
+        {"ep != 3", 0},
+        {"(ba < 100) * 2 + .5", .5},
+        {" 1e2 ", 100},
+    };
+    static const struct {
+        const char *text, *why;
+    } wrong[] = {
+        {"", "'', character 1: a number or a name is missing at the end"},
+        {"1 +", "'1 +', character 4: a number or a name is missing at the end"},
+        {"1 + * 2", "'1 + * 2', character 5: a number or a name is missing before '*'"},
+        {"2 ep", "'2 ep', character 3: 'e' was not expected"},
+        {"(1", "'(1', character 3: a ')' is missing"},
+        {"max(1", "'max(1', character 6: a ')' is missing"},
+        {"epoch", "'epoch', character 1: 'epoch' is none of pi, ep, ba"},
+        {"e(1)", "'e(1)', character 1: no function is called e"},
+        {".", "'.', character 1: no number"},
+    };
+    double x;
+    struct et_error why;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ok(eti_formula(rows[i].text, v, 2, &x, &why) == ET_OK &&
+               fabs(x - rows[i].want) < 1e-12,
+           "%s is %g", rows[i].text, rows[i].want);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ok(eti_formula(wrong[i].text, v, 2, &x, &why) == ET_EINVAL, "'%s' is refused",
+           wrong[i].text);
+        is_str(why.message, wrong[i].why, "and it says where");
+    }
+    char deep[4096] = "";
+    memset(deep, '(', sizeof deep - 1);
+    ok(eti_formula(deep, v, 2, &x, &why) == ET_EINVAL, "so are 4095 brackets");
 }
 
 static void
@@ -619,6 +729,7 @@ main(void)
     by_epoch();
     products();
     checks();
+    formulas();
     registry();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
