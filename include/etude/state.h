@@ -168,6 +168,10 @@ struct et_tensor *et_state_grad_squares(struct et_state *s);
 /* The gradient becomes FACTOR, f32 [1], times what it is, and its sum of squares is
  * known without another pass. */
 void et_state_scale_grad(struct et_state *s, struct et_tensor *factor);
+/* All rates of the update under way are what the schedules say, times FACTOR, but not
+ * below MIN_RATE where the schedules are above it. At BATCH_START; several such factors
+ * multiply. */
+void et_state_scale_rate(struct et_state *s, double factor, double min_rate);
 /* VALUE, one number, is a part of the microbatch's loss: its mean over the batch, by
  * samples, is logged as loss/train/NAME. Between BEFORE_LOSS and AFTER_LOSS; one value
  * a NAME and microbatch. EINVAL: more than 16 names. */

@@ -257,6 +257,10 @@ static const struct {
     {"label_smoothing", "{smoothing: 0.2}", false},
     {"mixup", "{alpha: 1.0}", true},
     {"progressive_resizing", "{initial_scale: 0.5, finetune_fraction: 0.1}", false},
+    {"reduce_lr_on_plateau",
+     "{monitor: Accuracy, dataloader_label: train, patience: 0, "
+     "threshold: 10, threshold_mode: abs, factor: 0.5}",
+     false},
     {"sam", "{rho: 0.1, interval: 2}", true},
     {"squeeze_excite", "{min_channels: 3, latent_channels: 2}", false},
     {"swa", "{swa_start: 0dur, swa_end: 0.75dur, update_interval: 1ba}", false},

@@ -42,6 +42,9 @@ static const struct {
     {"swa", "{swa_start: 0.2dur, swa_end: 0.8dur, update_interval: 1ba, "
             "schedule_swa_lr: true, swa_lr: 0.005}"},
     {"layer_freezing", "{freeze_start: 0.1}"},
+    {"reduce_lr_on_plateau",
+     "{monitor: Accuracy, dataloader_label: train, patience: 0, "
+     "threshold: 10, threshold_mode: abs, factor: 0.5}"},
     {"ghost_batchnorm", "{ghost_batch_size: 4}"},
     {"factorize", "{min_channels: 16}"},
     {"alibi", "{max_sequence_length: 16}"},

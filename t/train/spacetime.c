@@ -136,6 +136,8 @@ static const struct a_case algorithms[] = {
     {"mixup", ON_IMAGES("mixup: {alpha: 1.0}")},
     {"progressive_resizing",
      ON_IMAGES("progressive_resizing: {initial_scale: 0.5, finetune_fraction: 0.1}")},
+    {"reduce_lr_on_plateau",
+     ON_IMAGES("reduce_lr_on_plateau: {monitor: Accuracy, dataloader_label: train}")},
     {"sam", ON_IMAGES("sam: {rho: 0.1}")},
     {"selective_backprop",
      ON_IMAGES("selective_backprop: {start: 0.0, keep: 0.5, interrupt: 0}")},

@@ -109,6 +109,7 @@ use_batch(struct et_trainer *t, const struct et_batch *b)
     eti_show_batch(t, b);
     s->first_sample = b->first;
     t->step.spare = b->spare;
+    eti_groups_begin(t);
     ET_TRY(eti_run(t, ET_EVENT_AFTER_DATALOADER));
     ET_TRY(eti_run(t, ET_EVENT_BATCH_START));
     s->full = s->batch;

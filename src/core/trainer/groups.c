@@ -16,6 +16,7 @@ eti_groups_init(struct et_trainer *t)
 {
     for (int i = 0; i <= ET_MAX_PARAM_GROUPS; i++)
         t->groups.factor[i] = 1;
+    eti_groups_begin(t);
     return eti_group_patterns_init(t->state.cx, t->config.groups, t->config.n_groups,
                                    &t->groups.patterns);
 }
@@ -95,6 +96,34 @@ eti_groups_check_schedules(struct et_trainer *t)
     return ET_OK;
 }
 
+void
+eti_groups_begin(struct et_trainer *t)
+{
+    t->groups.scale = 1;
+    t->groups.min_rate = 0;
+}
+
+void
+et_state_scale_rate(struct et_state *s, double factor, double min_rate)
+{
+    if (!s)
+        return;
+    struct eti_groups *all = &((struct et_trainer *)s)->groups;
+    all->scale *= factor;
+    all->min_rate = fmax(all->min_rate, min_rate);
+}
+
+/* FACTOR of group I, as the algorithms will have it. */
+static double
+scaled(const struct et_trainer *t, int i, double factor)
+{
+    const struct eti_groups *all = &t->groups;
+    double initial = et_optimizer_group(t->state.optimizer, i)->initial_lr;
+    if (all->scale == 1 || !(initial > 0))
+        return factor;
+    return fmax(factor * all->scale, fmin(factor, all->min_rate / initial));
+}
+
 et_status
 eti_groups_schedule(struct et_trainer *t)
 {
@@ -108,6 +137,8 @@ eti_groups_schedule(struct et_trainer *t)
             ET_TRY(et_schedule_alpha(s->cx, row->schedulers, row->n_schedulers,
                                      &s->timestamp, &t->length, &factor[1 + i]));
     }
+    for (int i = 0; i <= t->config.n_groups; i++)
+        factor[i] = scaled(t, i, factor[i]);
     return ET_OK;
 }
 

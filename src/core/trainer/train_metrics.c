@@ -89,6 +89,13 @@ report(struct eti_part *p, struct eti_train_step *k, struct et_tensor **v)
 }
 
 static void
+name_value(struct metrics *own, int i)
+{
+    snprintf(own->value[i].name, sizeof own->value[i].name, "metrics/train/%s",
+             et_metric_class(own->v[i])->info.name);
+}
+
+static void
 take(struct eti_part *p, struct eti_numbers *numbers)
 {
     struct metrics *own = p->own;
@@ -96,12 +103,34 @@ take(struct eti_part *p, struct eti_numbers *numbers)
     for (int i = 0; i < own->n; i++) {
         struct et_metric_value *to = &own->value[i];
         int n = et_metric_n_sums(own->v[i]);
-        snprintf(to->name, sizeof to->name, "metrics/train/%s",
-                 et_metric_class(own->v[i])->info.name);
+        name_value(own, i);
         to->value = et_metric_value_of(own->v[i], numbers->at, numbers->at + n);
         et_log_metric(p->s->log, to->name, to->value);
         numbers->at += 2 * n;
     }
+}
+
+/* The values of the last batch: what ends an epoch may come after a run has been
+ * resumed, and stoppers look at them there. Older checkpoints have none. */
+static et_status
+archive(struct eti_part *p, struct et_archive *a)
+{
+    struct metrics *own = p->own;
+    bool saves = et_archive_mode(a) == ET_ARCHIVE_SAVE;
+    int n = saves ? p->s->n_train_metrics : own->n, had = 0;
+    ET_TRY(et_archive_enter(a, "train_metrics"));
+    for (int i = 0; i < n; i++) {
+        const char *name = et_metric_class(own->v[i])->info.name;
+        if (!et_archive_has(a, name))
+            continue;
+        ET_TRY(et_archive_f64(a, name, &own->value[i].value, 1));
+        name_value(own, i);
+        had++;
+    }
+    et_archive_leave(a);
+    if (et_archive_mode(a) == ET_ARCHIVE_LOAD && had == n)
+        p->s->n_train_metrics = n;
+    return ET_OK;
 }
 
 const struct eti_part_type eti_part_metrics = {
@@ -114,4 +143,5 @@ const struct eti_part_type eti_part_metrics = {
     .n_reported = count,
     .report = report,
     .take = take,
+    .archive = archive,
 };

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ReduceLROnPlateau: judged as PyTorch judges, and what it does to rates. */
+#include "t/algorithms/fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/trainer/trainer_impl.h"
+#include "t/unit/rig.h"
+
+/* Rates are written with nine digits. */
+#define WRITTEN 5.1e-9
+enum { EPOCHS = 60 };
+#define WATCHED "monitor", "Accuracy", "dataloader_label", "eval"
+
+/* make_plateau.py's. */
+static double
+metric(int k)
+{
+    return k == 7 || k == 8 ? NAN : fabs(sin(1.7 * k)) / (1 + .05 * k);
+}
+
+/* A trainer that has nothing but a metric and one rate, which is 1. */
+struct scene {
+    struct et_trainer t;
+    struct et_metric_value metric;
+};
+
+static void
+scene_open(struct scene *sc, struct et_ctx *cx)
+{
+    memset(sc, 0, sizeof *sc);
+    snprintf(sc->metric.name, sizeof sc->metric.name, "metrics/eval/Accuracy");
+    struct et_state *s = &sc->t.state;
+    s->cx = cx;
+    s->dataloader_label = "eval";
+    s->eval_metrics = &sc->metric;
+    s->n_eval_metrics = 1;
+    need(cx, et_log_new(cx, NULL, &s->log));
+}
+
+/* What A has the rate multiplied by, and its lower bound. */
+static double
+scale(struct scene *sc, struct et_algorithm *a, double *min_rate)
+{
+    struct et_state *s = &sc->t.state;
+    eti_groups_begin(&sc->t);
+    need(s->cx, a->type->apply(a, ET_EVENT_BATCH_START, s, s->log));
+    *min_rate = sc->t.groups.min_rate;
+    return sc->t.groups.scale;
+}
+
+static void
+judge(struct scene *sc, struct et_algorithm *a, double value)
+{
+    struct et_state *s = &sc->t.state;
+    sc->metric.value = value;
+    if (a->type->match(a, ET_EVENT_EVAL_END, s))
+        need(s->cx, a->type->apply(a, ET_EVENT_EVAL_END, s, s->log));
+}
+
+/* A line of plateau.txt. */
+static void
+check_line(struct et_ctx *cx, char *line)
+{
+    static const char *const names[] = {"comp",   "threshold_mode", "threshold",
+                                        "factor", "patience",       "cooldown",
+                                        "min_lr"};
+    enum { N = sizeof names / sizeof *names };
+    const char *options[5 + 2 * N] = {WATCHED};
+    char *word = strtok(line, " ");
+    int n = 4, same = 0, falls = 0;
+    for (int i = 0; i < N; i++, word = strtok(NULL, " ")) {
+        options[n++] = names[i];
+        options[n++] = i > 0 ? word : strcmp(word, "min") == 0 ? "less" : "greater";
+    }
+    struct et_algorithm *a = algorithm(cx, "reduce_lr_on_plateau", options);
+    struct scene sc;
+    scene_open(&sc, cx);
+    double last = 1;
+    for (int k = 0; k < EPOCHS; k++, word = strtok(NULL, " ")) {
+        double min_rate, want = strtod(word, NULL);
+        double rate = scale(&sc, a, &min_rate);
+        rate = fmax(rate, min_rate);
+        same += fabs(rate - want) <= WRITTEN * want;
+        falls += want < last;
+        last = want;
+        judge(&sc, a, metric(k));
+    }
+    is_int(same, EPOCHS, "%s, %s: rates fall when PyTorch's do, %d times", options[5],
+           options[7], falls);
+    et_log_free(&sc.t.state.log);
+    et_algorithm_free(&a);
+}
+
+static void
+test_golden(struct et_ctx *cx)
+{
+    static char line[2048];
+    FILE *file = rig_golden("plateau.txt");
+    int cases = 0;
+    while (fgets(line, sizeof line, file))
+        if (line[0] != '#') {
+            check_line(cx, line);
+            cases++;
+        }
+    fclose(file);
+    is_int(cases, 4, "in four settings");
+}
+
+/* ---- a run ---- */
+
+enum { MOST = 16 };
+static double rates[MOST][2];
+static int n_rates;
+
+static et_status
+spy(struct et_algorithm *self, enum et_event event, struct et_state *s,
+    struct et_log *log)
+{
+    (void)self, (void)log;
+    static struct et_metric_value worse;
+    if (event == ET_EVENT_EVAL_END) {
+        snprintf(worse.name, sizeof worse.name, "metrics/eval/Accuracy");
+        worse.value = -(double)s->timestamp.epoch;
+        s->eval_metrics = &worse;
+        s->n_eval_metrics = 1;
+        return ET_OK;
+    }
+    for (int i = 0; n_rates < MOST && i < s->params->n_groups; i++)
+        rates[n_rates][i] = et_optimizer_group(s->optimizer, i)->lr;
+    n_rates += n_rates < MOST;
+    return ET_OK;
+}
+
+static const struct et_algorithm_class spy_class = {
+    .info = {.name = "spy"},
+    .events = ET_ON(EVAL_END) | ET_ON(AFTER_TRAIN_BATCH),
+    .flags = ET_ALG_FIRST,
+    .apply = spy,
+};
+
+/* Two batches an epoch, and a metric that gets worse each time. */
+static void
+test_rates(struct et_ctx *cx)
+{
+    struct et_algorithm watch = {.type = &spy_class, .cx = cx};
+    struct et_algorithm *a =
+        algorithm(cx, "reduce_lr_on_plateau",
+                  OPTIONS(WATCHED, "patience", "1", "factor", "0.5", "min_lr", "0.03"));
+    struct et_algorithm *list[] = {&watch, a};
+    n_rates = 0;
+    train(cx,
+          (struct run_setup){.n = 8,
+                             .evaluate = true,
+                             .max_duration = ET_EPOCHS(8),
+                             .optimizer_options = OPTIONS("lr", "0.1")},
+          list, 2);
+    static const double want[] = {.1, .1, .1, .05, .05, .03, .03, .03};
+    int same = 0;
+    for (int i = 0; i < n_rates; i++)
+        same += fabs(rates[i][0] - want[i / 2]) < 1e-12;
+    is_int(same, 16, "the rate is halved every second epoch, down to min_lr");
+    et_algorithm_free(&a);
+}
+
+static void
+test_scales(struct et_ctx *cx)
+{
+    struct et_trainer t;
+    (void)cx;
+    memset(&t, 0, sizeof t);
+    eti_groups_begin(&t);
+    et_state_scale_rate(&t.state, .5, .1);
+    et_state_scale_rate(&t.state, .5, .2);
+    is_near(t.groups.scale, .25, 0, "factors of several algorithms multiply");
+    is_near(t.groups.min_rate, .2, 0, "and the largest lower bound holds");
+    eti_groups_begin(&t);
+    is_near(t.groups.scale, 1, 0, "for one batch");
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    test_golden(cx);
+    test_rates(cx);
+    test_scales(cx);
+    const char *why =
+        refusal(cx, "reduce_lr_on_plateau", OPTIONS(WATCHED, "factor", "1"));
+    ok(strstr(why, "factor"), "a factor of 1 is refused: %s", why);
+    return finish(cx);
+}
