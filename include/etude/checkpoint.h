@@ -24,6 +24,9 @@ struct et_checkpoint_config {
     /* in any unit; unset or zeroed: as often as 3.5 % of time allows, not more than
      * every 5 s; ET_NEVER: when the run stops or ends */
     struct et_time interval;
+    const struct et_time *at; /* [n_at]: and at these times, not of seconds; what is
+                                 saved then stays */
+    int n_at;
     int64_t keep;         /* newest ones that stay; -1: all */
     const char *label;    /* see et_checkpoint_label; NULL: "ep{epoch}-ba{batch}" */
     bool weights_only;    /* the model alone: nothing can be resumed from it */

@@ -65,6 +65,7 @@ enum et_sync {
 struct et_recipe_checkpoint {
     bool off;                /* only at stop and end */
     struct et_time interval; /* unset = auto, see checkpoint.h */
+    struct et_times at;      /* and at these, which KEEP leaves alone */
     int64_t keep;            /* -1 = all */
     char *name;              /* label, a template: "ep{epoch}-ba{batch}" */
     bool weights_only;

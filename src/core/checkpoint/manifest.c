@@ -50,7 +50,7 @@ body_json(const struct eti_manifest *m)
     json_t *files = json_array();
     for (int i = 0; i < m->n_files; i++)
         json_array_append_new(files, file_json(&m->file[i]));
-    return json_pack(
+    json_t *out = json_pack(
         "{s:I, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:s, s:s, s:I, s:f, "
         "s:O, s:o}",
         "format", (json_int_t)m->format, "label", m->label, "run_id", m->run_id,
@@ -60,6 +60,9 @@ body_json(const struct eti_manifest *m)
         (json_int_t)m->world_size, "weights_only", m->weights_only, "recipe", m->recipe,
         "data", m->data, "revision", (json_int_t)m->revision, "saved", m->saved,
         "algorithms", m->algorithms, "files", files);
+    if (out && m->stays)
+        json_object_set_new(out, "stays", json_true());
+    return out;
 }
 
 et_status
@@ -253,6 +256,7 @@ read_members(const struct reading *r, struct eti_manifest *m)
         return REFUSE(r, "lacks weights_only or saved");
     m->weights_only = json_is_true(weights_only);
     m->saved = json_number_value(saved);
+    m->stays = json_is_true(json_object_get(m->json, "stays"));
     ET_TRY(check_algorithms(r, m));
     return read_files(r, m);
 }

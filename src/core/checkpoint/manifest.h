@@ -46,6 +46,7 @@ struct eti_manifest {
     int64_t format, incarnation, step, epoch, batch_in_epoch, sample, world_size;
     int64_t revision; /* of the settings that commands changed */
     bool weights_only;
+    bool stays; /* saved at a time of the recipe's list: KEEP does not count it */
     char label[ETI_LABEL];
     char run_id[ETI_RUN_ID_TEXT], run_name[64];
     char recipe[65];          /* digest of what a resume may not change */

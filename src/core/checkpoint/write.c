@@ -336,10 +336,31 @@ hint_space(struct writing *w)
                 eti_size_text((int64_t)(fs.f_bavail * fs.f_frsize), have, sizeof have));
 }
 
-/* Of those up to the one just committed, what is older than the KEEP newest: renamed,
- * so that its name promises nothing, then removed. Later ones are of a run that was
- * taken back, or damaged: they count for nothing. A failure is no failure of the
- * save. */
+/* Renamed, so that its name promises nothing, then removed. */
+static et_status
+remove_one(struct writing *w, const char *name, int64_t step)
+{
+    char to[ETI_ASIDE_NAME];
+    ET_TRY(eti_store_name_aside(w->cx, "del", step, to));
+    ET_TRY(eti_rename_at(w->cx, w->dir, name, w->dir, to));
+    return eti_store_remove(w->cx, w->dir, to);
+}
+
+/* Is NAME one that stays? A damaged one is not; one that could not be read may be. */
+static bool
+stays(struct writing *w, const char *directory, const char *name)
+{
+    struct eti_manifest m;
+    et_status status = eti_store_read_manifest(w->cx, directory, name, &m);
+    bool yes = status == ET_OK ? m.stays : status != ET_EFORMAT && status != ET_ENOENT;
+    eti_manifest_release(&m);
+    et_error_clear(w->cx);
+    return yes;
+}
+
+/* Of those up to the one just committed, what is older than the KEEP newest, and does
+ * not stay, is removed. Later ones are of a run that was taken back, or damaged: they
+ * count for nothing. A failure is no failure of the save. */
 static void
 remove_old(struct writing *w, const char *directory, int64_t keep)
 {
@@ -352,13 +373,10 @@ remove_old(struct writing *w, const char *directory, int64_t keep)
     while (first < n && steps[first] > w->m->step)
         first++;
     for (int64_t i = first + (keep > 1 ? keep : 1); i < n && status == ET_OK; i++) {
-        char from[ETI_STEP_NAME], to[ETI_ASIDE_NAME];
-        status = eti_store_name_aside(w->cx, "del", steps[i], to);
-        if (status == ET_OK)
-            status =
-                eti_rename_at(w->cx, w->dir, eti_step_name(steps[i], from), w->dir, to);
-        if (status == ET_OK)
-            status = eti_store_remove(w->cx, w->dir, to);
+        char name[ETI_STEP_NAME];
+        eti_step_name(steps[i], name);
+        if (!stays(w, directory, name))
+            status = remove_one(w, name, steps[i]);
     }
     et_free(w->cx, steps);
     if (status != ET_OK)

@@ -35,6 +35,7 @@ struct saver {
     double next;       /* monotonic seconds from which the automatic interval is due */
     bool final_failed; /* the last save did not succeed */
     bool asked;        /* by a request: not done yet */
+    bool listed;       /* a time of the list has come: not done yet */
     bool agreed;       /* ranks: asked for, or due, in the last step */
 };
 
@@ -245,6 +246,15 @@ heed(struct eti_part *p, const struct eti_written *r)
 
 /* ---- when ---- */
 
+/* The event at which a time in UNIT may have come. */
+static enum et_event
+event_of(enum et_time_unit unit)
+{
+    return unit == ET_TIME_EPOCH       ? ET_EVENT_EPOCH_CHECKPOINT
+           : unit == ET_TIME_ITERATION ? ET_EVENT_ITERATION_CHECKPOINT
+                                       : ET_EVENT_BATCH_CHECKPOINT;
+}
+
 /* A multiple of the interval lies between the last batch, or epoch, and now. */
 static et_status
 is_crossed(struct eti_part *p, enum et_event event, bool *crossed)
@@ -260,16 +270,33 @@ is_crossed(struct eti_part *p, enum et_event event, bool *crossed)
         return ET_OK;
     }
     ET_TRY(eti_settle_interval(s, &interval));
-    bool by_epoch = interval.unit == ET_TIME_EPOCH;
-    bool by_iteration = interval.unit == ET_TIME_ITERATION;
-    enum et_event mine = by_epoch       ? ET_EVENT_EPOCH_CHECKPOINT
-                         : by_iteration ? ET_EVENT_ITERATION_CHECKPOINT
-                                        : ET_EVENT_BATCH_CHECKPOINT;
-    if (event != mine || interval.value <= 0)
+    if (event != event_of(interval.unit) || interval.value <= 0)
         return ET_OK;
     ET_TRY(et_timestamp_get(s->cx, &s->timestamp, interval.unit, &at));
     ET_TRY(et_timestamp_get(s->cx, &p->common->before, interval.unit, &before));
     *crossed = floor(at.value / interval.value) > floor(before.value / interval.value);
+    return ET_OK;
+}
+
+/* Has the batch, or epoch, that ends at EVENT come to a time of the list? Behind the
+ * last batch of an epoch that is over, too: what is saved there is not saved again. */
+static et_status
+is_listed(const struct eti_part *p, enum et_event event, bool *listed)
+{
+    const struct et_checkpoint_config *c = p->config->checkpoint;
+    const struct et_state *s = p->s;
+    *listed = false;
+    for (int i = 0; i < c->n_at && !*listed; i++) {
+        struct et_time due = c->at[i], at, before;
+        ET_TRY(eti_settle_interval(s, &due));
+        ET_TRY(et_timestamp_get(s->cx, &s->timestamp, due.unit, &at));
+        ET_TRY(et_timestamp_get(s->cx, &p->common->before, due.unit, &before));
+        if (event == event_of(due.unit))
+            *listed = at.value >= due.value && before.value < due.value;
+        else if (due.unit == ET_TIME_EPOCH && event == ET_EVENT_BATCH_CHECKPOINT)
+            *listed = s->timestamp.batch_in_epoch == s->train_len &&
+                      at.value + 1 == due.value;
+    }
     return ET_OK;
 }
 
@@ -316,7 +343,7 @@ is_due(struct eti_part *p, enum et_event event, bool *due)
     struct saver *own = p->own;
     const struct et_checkpoint_config *c = p->config->checkpoint;
     const struct eti_common *common = p->common;
-    bool over;
+    bool over, listed;
     *due = false;
     if (!saves(p) || common->outcome == ET_OUTCOME_DIVERGED ||
         own->last_batch == s->timestamp.batch) {
@@ -327,9 +354,12 @@ is_due(struct eti_part *p, enum et_event event, bool *due)
     bool asked = common->comm ? own->agreed && common->nonfinite_batches == 0
                               : eti_is_set(c->asked);
     *due = (over && !eti_learned_nothing(common, s)) || asked || own->asked;
+    ET_TRY(is_listed(p, event, &listed));
+    own->listed |= listed;
     if (*due || c->only_at_end || common->nonfinite_batches > 0)
         return ET_OK;
-    return is_crossed(p, event, due);
+    *due = own->listed;
+    return own->listed ? ET_OK : is_crossed(p, event, due);
 }
 
 /* ---- saving ---- */
@@ -349,6 +379,7 @@ fill_manifest(struct eti_part *p, struct eti_manifest *m)
         .sample = s->timestamp.sample,
         .world_size = s->world,
         .weights_only = c->weights_only,
+        .stays = own->listed,
         .saved = eti_wall(s->cx),
         .algorithms = own->algorithms,
     };
@@ -375,6 +406,7 @@ begin_writing(struct eti_part *p)
     char text[ETI_LABEL + 32];
     snprintf(text, sizeof text, "begun %s", m.label);
     tell(p, text, NULL, 0);
+    own->listed = false;
     eti_writer_start(own->writer, &m);
     return ET_OK;
 }
