@@ -94,11 +94,13 @@ struct cli_options {
     const char *resume, *load; /* RUN|CKPT, CKPT */
     bool autoresume;
     const char *every; /* between lines of progress */
+    const char *until; /* when to save and end */
     int to;            /* enum of export.c; -1 = not given */
     int form;          /* place in et_model_forms; -1 = not given */
     const char *output, *metrics;
     int64_t limit; /* samples to read; -1 = not given */
     const char *length, *temperature, *top_k, *seed; /* of generate, as they stand */
+    const char *jobs, *random, *list, *halving, *metric; /* of sweep, likewise */
     const char *sort, *pareto;
     bool reindex, follow;
     int64_t rank;             /* of `logs` and `kill`; -1 = not given */
@@ -346,6 +348,18 @@ int cli_resume_settle(struct cli *c, const struct eti_origin_run *from,
 /* `etude data tokenize`. */
 int cli_data_tokenize(struct cli *c);
 
+/* ---- until.c ---- */
+
+struct cli_until {
+    struct et_time at;
+    struct et_trainer_steps steps;
+};
+/* Is what --until says a time? Returns an exit code. */
+int cli_until_check(struct cli *c);
+/* The run of CONFIG ends when it says, if it does. U is borrowed by CONFIG. */
+void cli_until_begin(struct cli *c, struct cli_until *u,
+                     struct et_trainer_config *config);
+
 /* ---- train.c ---- */
 
 /* Trains anew as the recipe at PATH says, which is called NAME (NULL: nobody knows). */
@@ -393,6 +407,8 @@ ET_NODISCARD et_status cli_signals_apart(struct et_ctx *cx);
 /* From now on they are caught; GRACE: seconds to save in after one, 0: no limit. */
 void cli_signals_catch(double grace);
 int cli_signal_received(void); /* 0: none that ends the run */
+/* The run is to end as by a signal, though none has come. */
+void cli_signals_end_run(void);
 /* Not 0 once the run is to end; once a checkpoint is asked for. */
 volatile const int *cli_signal_interrupt(void);
 volatile int *cli_signal_checkpoint(void);

@@ -20,7 +20,7 @@ static const char *const exports[] = {"tensorboard", "jsonl", "csv",
 
 static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
 
-#define RECIPE_COMMANDS "train rerun eval predict validate explain estimate"
+#define RECIPE_COMMANDS "train rerun sweep eval predict validate explain estimate"
 #define LAUNCH_COMMANDS "train rerun"
 #define SCREEN_COMMANDS                                                                \
     "attach compare compose help logs runs worker" /* and etude without one */
@@ -67,9 +67,11 @@ const struct cli_option cli_option_table[] = {
            AT(master_addr)),
     LAUNCH("master_port", 0, TEXT, "P", "where ranks meet: one that is free",
            AT(master_port)),
-    LAUNCH("run_directory", 0, TEXT, "DIR", "where the run is kept; runs/{timestamp}/",
-           AT(run_directory)),
-    LAUNCH("run_name", 0, TEXT, "NAME", "a name for people; two words", AT(run_name)),
+    ROW("run_directory", 0, TEXT, "DIR",
+        "where the run is kept; runs/{timestamp}/; sweep: its runs, runs/",
+        AT(run_directory), .group = "launch", .commands = LAUNCH_COMMANDS " sweep"),
+    ROW("run_name", 0, TEXT, "NAME", "a name for people; two words", AT(run_name),
+        .group = "launch", .commands = LAUNCH_COMMANDS " sweep"),
     ROW("module_mode", 'm', FLAG, NULL, "RECIPE is an installed recipe's name",
         AT(module_mode), .group = "launch", .commands = RECIPE_COMMANDS " compose"),
     LAUNCH("stdout", 0, TEXT, "FMT",
@@ -80,14 +82,18 @@ const struct cli_option cli_option_table[] = {
     LAUNCH("on", 0, TEXT, "WORKER", "train there: NAME, NAME:GPUS or an address",
            AT(on)),
     LAUNCH("detach", 'd', FLAG, NULL, "leave it running", AT(detach)),
-    LAUNCH("dry-run", 0, FLAG, NULL, "check everything, train nothing", AT(dry_run)),
-    LAUNCH("resume", 0, TEXT, "RUN|CKPT", "continue a run", AT(resume)),
+    ROW("dry-run", 0, FLAG, NULL, "check everything, train nothing", AT(dry_run),
+        .group = "launch", .commands = LAUNCH_COMMANDS " sweep"),
+    ROW("resume", 0, TEXT, "RUN|CKPT", "continue a run, or a sweep", AT(resume),
+        .group = "launch", .commands = LAUNCH_COMMANDS " sweep"),
     LAUNCH("autoresume", 0, FLAG, NULL,
            "continue what the run directory holds; else begin", AT(autoresume)),
     ROW("target", 0, TEXT, "METRIC>=X",
         "train: stop when reached, missed: exit 6; compare: when each was there",
         AT(target), .group = "launch", .commands = LAUNCH_COMMANDS " compare"),
     LAUNCH("every", 0, TEXT, "TIME", "between lines of progress: 10s, 50ba", AT(every)),
+    LAUNCH("until", 0, TEXT, "TIME",
+           "save and end there: 3ep, 0.25dur; --resume goes on", AT(until)),
     LAUNCH("timeout", 0, TEXT, "DUR", "without progress for so long a run is hung",
            AT(timeout)),
 
@@ -122,7 +128,17 @@ const struct cli_option cli_option_table[] = {
     ROW("top-k", 0, TEXT, "N", "draw among the N most likely; 0: all", AT(top_k),
         .group = "command", .commands = "generate"),
     ROW("seed", 0, TEXT, "N", "of what is drawn, 17", AT(seed), .group = "command",
-        .commands = "generate"),
+        .commands = "generate sweep"),
+    ROW("jobs", 'j', TEXT, "N", "runs at a time, 1", AT(jobs), .group = "command",
+        .commands = "sweep"),
+    ROW("random", 0, TEXT, "N", "draw so many combinations", AT(random),
+        .group = "command", .commands = "sweep"),
+    ROW("list", 0, TEXT, "FILE", "a run for each line, which has its settings",
+        AT(list), .group = "command", .commands = "sweep"),
+    ROW("halving", 0, TEXT, "N", "one of N runs goes on from each rung", AT(halving),
+        .group = "command", .commands = "sweep"),
+    ROW("metric", 0, TEXT, "NAME", "by which runs are judged; what they are known by",
+        AT(metric), .group = "command", .commands = "sweep"),
     ROW("metrics", 0, TEXT, "REGEX", "the names to take; an svg: losses and metrics",
         AT(metrics), .group = "command", .commands = "export"),
     ROW("copy", 0, TEXT, "DIR", "copy the recipe there", AT(copy), .group = "command",

@@ -137,6 +137,12 @@ cli_signal_received(void)
     return __atomic_load_n(&received, __ATOMIC_RELAXED);
 }
 
+void
+cli_signals_end_run(void)
+{
+    __atomic_store_n(&interrupt, 1, __ATOMIC_RELAXED);
+}
+
 volatile const int *
 cli_signal_interrupt(void)
 {

@@ -126,6 +126,10 @@ explain(struct cli *c, const struct cli_end *end, enum et_outcome outcome,
         (void)cli_fail(c, CLI_E_SIGNALLED, way_on(c, hint, sizeof hint),
                        "rank 0: stopped on request after batch %lld, and saved",
                        (long long)end->s->timestamp.batch);
+    else if (outcome == ET_OUTCOME_STOPPED && number == 0 && c->opt.until)
+        (void)cli_fail(c, CLI_E_SIGNALLED, way_on(c, hint, sizeof hint),
+                       "rank 0: --until %s: stopped after batch %lld, and saved",
+                       c->opt.until, (long long)end->s->timestamp.batch);
     else if (outcome == ET_OUTCOME_STOPPED && number == 0)
         (void)cli_fail(
             c, CLI_E_SIGNALLED, way_on(c, hint, sizeof hint),
@@ -254,6 +258,8 @@ static int
 fit(struct cli *c, struct eti_assembly *a, const char *target)
 {
     struct et_trainer *t;
+    struct cli_until until;
+    cli_until_begin(c, &until, &a->config);
     et_status status = et_trainer_new(c->cx, &a->config, &t);
     if (status != ET_OK)
         return fail_run(c, ETI_STAGE_PARTS, status, NULL);
@@ -340,7 +346,8 @@ check(struct cli *c, const struct launch *l, int world)
     if (et_recipe_check_train(c->cx, l->recipe, world, &errors) != ET_OK ||
         eti_recipe_check_available(c->cx, l->recipe, &errors) != ET_OK)
         return cli_fail_list(c, &errors, stderr);
-    return cli_check_limits(c);
+    int code = cli_until_check(c);
+    return code == CLI_OK ? cli_check_limits(c) : code;
 }
 
 /* Fills what the recipe leaves open. It gives its options away when it is assembled: it

@@ -1,0 +1,122 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `etude sweep`: which runs it makes, in what order it puts them, halving, and that it goes
+# on from where it was ended; `etude train --until`.
+. "$(dirname "$0")/cli.sh"
+cat >s.yaml <<'R'
+max_duration: 9ep
+seed: 3
+model: {name: mlp, hidden: 32, layers: 1}
+train_data: {name: synthetic_images, type: separable, num_samples: 320, num_unique: 320,
+  resolution: 8, channels: 1, batch_size: 16, workers: 0}
+eval_data: {name: synthetic_images, type: separable, num_samples: 32, num_unique: 32,
+  resolution: 8, channels: 1, workers: 0}
+optimizer: {name: adamw, lr: 0.01}
+scheduler: cosine
+R
+
+# ---- --until
+
+run train s.yaml --run_name whole -q
+run train s.yaml --run_name parts --until 2ep -q
+exits 75 "--until ends a run early: exit 75"
+says err 'rank 0: --until 2ep: stopped after batch 41, and saved' "which says so"
+run train --resume parts --until 0.5dur -q
+exits 75 "it goes on to another time"
+run train --resume parts -q
+exits 0 "and to its end"
+last() { run show "$1"; sed -n 's|^  loss/train/total  *\([0-9.]*\) .*|\1|p' out; }
+is "$(last parts)" "$(last whole)" "with the loss of one that never stopped"
+run train s.yaml --until 5sec
+exits 64 "of seconds it is refused: exit 64"
+says err '--until 5sec: expected a time after the beginning' "by its value"
+
+# ---- which runs
+
+run sweep s.yaml --dry-run optimizer.lr=0.1,0.3 'train_data.transforms=[horizontal_flip,vertical_flip],[]' seed=5 --alg ema
+exits 0 "a sweep is planned"
+is "$(cat out)" "s-01  optimizer.lr=0.1 train_data.transforms=[horizontal_flip,vertical_flip]
+s-02  optimizer.lr=0.1 train_data.transforms=[]
+s-03  optimizer.lr=0.3 train_data.transforms=[horizontal_flip,vertical_flip]
+s-04  optimizer.lr=0.3 train_data.transforms=[]" "every combination, the last key first; brackets hold a list together"
+run sweep s.yaml --dry-run optimizer.lr=1e-3..1:log model.hidden=4..9 --random 20 --seed 5
+exits 0 "runs can be drawn"
+is "$(wc -l <out | tr -d ' ')" 20 "as many as one likes"
+is "$(awk '{ split($2, a, "="); split($3, b, "=")
+    if (a[2] < 1e-3 || a[2] > 1 || b[2] !~ /^[4-9]$/) bad++; low += a[2] < .03162; nine += b[2] == 9 }
+    END { print bad + 0, (low > 4 && low < 16), (nine > 0) }' out)" "0 1 1" \
+    "from ranges: even in the logarithm, integers to the last"
+cp out first
+run sweep s.yaml --dry-run optimizer.lr=1e-3..1:log model.hidden=4..9 --random 20 --seed 5
+is "$(cmp out first && echo same)" same "the same for a seed"
+run sweep s.yaml --dry-run optimizer.lr=0.1,0.2,0.3 --random 9
+is "$(sort -u -k 2 out | wc -l | tr -d ' ')" 3 "of lists none is drawn twice"
+printf 'seed\n' >bad
+printf 'optimizer.lr=0.1 seed=4\n# not this\n\nmodel.hidden=8\n' >list
+run sweep s.yaml --dry-run --list list
+is "$(cat out)" "s-01  optimizer.lr=0.1 seed=4
+s-02  model.hidden=8" "or those of a file"
+
+# ---- what is refused
+
+refuse() {
+    what=$1 code=$2 words=$3
+    shift 3
+    run sweep "$@"
+    exits "$code" "$what: exit $code"
+    says err "$words" "which says so"
+}
+refuse "nothing that differs" 64 'nothing differs: give a key several values' s.yaml seed=3
+refuse "a range without --random" 64 '1..2 is a range, which has no list of values' s.yaml seed=1..2
+refuse "a range that goes down" 64 'seed=2..1: a range goes up' s.yaml seed=2..1 --random 3
+refuse "a bad value in one run" 65 'in s-02: optimizer.lr=x' s.yaml optimizer.lr=1,x
+refuse "a bad key" 65 "in s-01: optimizer.rl=1" s.yaml optimizer.rl=1,2
+refuse "a word in a list that is no setting" 64 "bad:1: 'seed' is not key=value" s.yaml --list bad
+refuse "too many" 64 'combinations, and a sweep has at most 1000 runs' s.yaml \
+    seed=1,2,3,4,5,6,7,8,9,10,11 optimizer.lr=1,2,3,4,5,6,7,8,9,10 model.hidden=1,2,3,4,5,6,7,8,9,10
+refuse "no jobs" 64 "--jobs: expected 1 to 64, got '0'" s.yaml seed=1,2 -j 0
+refuse "a sweep that there is not" 66 'runs/nobody.sweep is no sweep that was begun' --resume nobody
+test ! -e runs/s.sweep
+ok $? "none of these began"
+
+# ---- a sweep
+
+run sweep s.yaml optimizer.lr=0.00001,0.01,1e38 -j 2
+exits 0 "a sweep runs"
+is "$(awk 'NR > 1 { print $1 }' out)" "s-02
+s-01
+s-03" "the best comes first, what diverged last"
+run sweep s.yaml optimizer.lr=0.1,0.2
+exits 64 "a second of that name: exit 64"
+says err 'etude sweep --resume s goes on with it' "which says the way on"
+run sweep --resume s --json
+exits 0 "what is done is not done again"
+is "$(grep -c '"best": [0-9]' out) $(grep -c '"state": "finished"' out) $(grep -c '"state": "diverged"' out)" \
+    "2 2 1" "as JSON"
+
+run sweep s.yaml optimizer.lr=1e-5,3e-5,1e-4,3e-4,1e-3,3e-3,1e-2,2e-2,3e-2 --halving 3 --run_name h -j 2
+exits 0 "with halving"
+is "$(grep -c 'passed rung 1 of 3' err) $(grep -c 'passed rung 2 of 3' err) $(grep -c finished err)" \
+    "9 3 1" "nine come to the first rung, three to the second, one to the end"
+says err 'rung 1 of 3: 3 of 9 runs go on' "as is said"
+is "$(run runs >/dev/null; grep -c '9/9ep' out) $(grep -c 'h-.* 3/9ep' out) $(grep -c 'h-.* 1/9ep' out)" \
+    "$((1 + 2 + 2)) 2 6" "the others have been trained for 1 and 3 epochs of 9"
+run sweep s.yaml --halving 3 --dry-run optimizer.lr=1,2,3,4,5,6,7,8,9
+says out 'to 3ep: all of 9, then 1' "--dry-run says the rungs"
+
+# ---- ended in its midst
+
+sed 's/9ep/4000ep/' s.yaml >slow.yaml
+"$etude" sweep slow.yaml optimizer.lr=0.1,0.01 --run_name k -j 2 >k.out 2>k.err </dev/null &
+sweep=$!
+until_true 'ls -d runs/k-01/checkpoints/step-* runs/k-02/checkpoints/step-* >/dev/null 2>&1'
+kill -TERM $sweep
+wait $sweep
+is $? 75 "a signal ends a sweep: exit 75"
+says k.err 'sweep k: stopped by signal 15' "which says so"
+says k.err 'etude sweep --resume k' "with the way on"
+run runs
+is "$(grep -c '^p k-' out)" 2 "its runs are saved"
+run sweep --resume k seed=3
+exits 64 "settings of one that goes on: exit 64"
+finish
