@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep.c: `etude sweep`: a run for each combination of values, some at a time, of which
- * the worst may be left early; and which was best.
+/* sweep.c: `etude sweep`: a run for each combination of values, some at a time, of
+ * which the worst may be left early; and which was best.
  *
- * Each run is `etude train` in a process of its own. What is kept of a sweep is its plan
- * and the runs themselves, so it goes on from whatever moment it was ended at.
+ * Each run is `etude train` in a process of its own. What is kept of a sweep is its
+ * plan and the runs themselves, so it goes on from whatever moment it was ended at.
  *
- * With --halving N all runs are trained to a rung, one of N goes on to the next, N times
- * as far, and so on: Jamieson and Talwalkar 2016, arXiv 1502.07943 (successive
+ * With --halving N all runs are trained to a rung, one of N goes on to the next, N
+ * times as far, and so on: Jamieson and Talwalkar 2016, arXiv 1502.07943 (successive
  * halving). Schedules are those of the whole run. */
 #include "config.h"
 
@@ -22,9 +22,6 @@
 #include <unistd.h>
 
 #include "cli/sweep.h"
-#include "core/callbacks/callbacks.h"
-#include "core/library/facts.h"
-#include "core/library/list.h"
 
 extern char **environ;
 
@@ -40,9 +37,7 @@ struct job {
 };
 
 struct sweep {
-    struct cli *c;
-    json_t *plan;
-    const char *folder;
+    struct sweep_view view;
     struct et_time max; /* of the recipe: its max_duration */
     int rungs, rung;
     struct job job[JOBS];
@@ -50,131 +45,6 @@ struct sweep {
     int done, of; /* runs of this rung */
     bool ends;    /* a signal has come */
 };
-
-static json_t *
-runs_of(const struct sweep *s)
-{
-    return json_object_get(s->plan, "runs");
-}
-
-static const char *
-name_of(const json_t *run)
-{
-    return json_string_value(json_object_get(run, "name"));
-}
-
-static int64_t
-rung_of(const json_t *run)
-{
-    return json_integer_value(json_object_get(run, "rung"));
-}
-
-static bool
-is_out(const json_t *run)
-{
-    return json_is_true(json_object_get(run, "out"));
-}
-
-static const char *
-directory_of(const struct sweep *s, const json_t *run, char buf[PATH_MAX])
-{
-    snprintf(buf, PATH_MAX, "%s/%s", s->folder, name_of(run));
-    return buf;
-}
-
-/* What is known of a run; NULL: it has not begun. The caller's. */
-static json_t *
-facts_of(const struct sweep *s, const json_t *run)
-{
-    char directory[PATH_MAX];
-    json_t *facts = NULL;
-    if (eti_facts_read(s->c->cx, directory_of(s, run, directory), &facts) != ET_OK)
-        et_error_clear(s->c->cx);
-    return facts;
-}
-
-static const char *
-state_of(const json_t *facts)
-{
-    const char *state = json_string_value(json_object_get(facts, "state"));
-    return state ? state : "-";
-}
-
-/* ---- how good a run is ---- */
-
-/* Its best value; NaN without one. *NAME: the metric. */
-static double
-judge(const struct sweep *s, const json_t *facts, const char **name)
-{
-    const char *metric = json_string_value(json_object_get(s->plan, "metric"));
-    const json_t *entry = metric ? eti_facts_metric(facts, metric, strlen(metric), name)
-                                 : eti_run_metric(facts, name);
-    const json_t *best = entry ? json_object_get(entry, "best") : NULL;
-    return json_is_number(best) ? json_number_value(best) : NAN;
-}
-
-/* A run as it is ranked. */
-struct ranked {
-    json_t *run, *facts; /* FACTS owned; NULL: it has not begun */
-    double best;
-    bool less;
-    char metric[ET_METRIC_NAME];
-};
-
-static bool
-has_failed(const json_t *run)
-{
-    return json_is_true(json_object_get(run, "failed"));
-}
-
-/* Those that failed come last, whatever they once had, and before them those without a
- * value; else in the plan's order. */
-static int
-by_best(const void *x, const void *y)
-{
-    const struct ranked *a = x, *b = y;
-    if (has_failed(a->run) != has_failed(b->run))
-        return has_failed(a->run) - has_failed(b->run);
-    if (isnan(a->best) || isnan(b->best))
-        return isnan(a->best) - isnan(b->best);
-    if (a->best == b->best)
-        return strcmp(name_of(a->run), name_of(b->run));
-    return (a->best < b->best) == a->less ? -1 : 1;
-}
-
-/* All runs of the plan, or those that are still in, the best first; *N of them. The
- * caller frees the list with free_ranking. */
-static struct ranked *
-rank_runs(const struct sweep *s, bool all, int *n)
-{
-    json_t *run;
-    size_t i;
-    struct ranked *list = calloc(json_array_size(runs_of(s)), sizeof *list);
-    *n = 0;
-    json_array_foreach(runs_of(s), i, run)
-    {
-        if (!list || (is_out(run) && !all))
-            continue;
-        const char *metric = NULL;
-        struct ranked *r = &list[(*n)++];
-        *r = (struct ranked){.run = run, .facts = facts_of(s, run), .best = NAN};
-        if (r->facts)
-            r->best = judge(s, r->facts, &metric);
-        snprintf(r->metric, sizeof r->metric, "%s", metric ? metric : "");
-        r->less = metric && eti_less_is_better(metric);
-    }
-    if (list)
-        qsort(list, (size_t)*n, sizeof *list, by_best);
-    return list;
-}
-
-static void
-free_ranking(struct ranked *list, int n)
-{
-    for (int i = 0; list && i < n; i++)
-        json_decref(list[i].facts);
-    free(list);
-}
 
 /* ---- processes ---- */
 
@@ -261,15 +131,15 @@ start(struct sweep *s, int at, json_t *run)
     struct job *j = &s->job[at];
     char directory[PATH_MAX], until[SWEEP_RUNG], own[VARIABLES][64];
     const char *argv[ARGUMENTS] = {
-        "etude", "train", json_string_value(json_object_get(s->plan, "recipe"))};
+        "etude", "train", json_string_value(json_object_get(s->view.plan, "recipe"))};
     int n = 3, ends[2];
-    const char *to = sweep_until(s->plan, s->rung, s->max, until);
-    if (json_is_true(json_object_get(s->plan, "module")))
+    const char *to = sweep_until(s->view.plan, s->rung, s->max, until);
+    if (json_is_true(json_object_get(s->view.plan, "module")))
         argv[n++] = "--module-mode";
     const char *const fixed[] = {"--run-directory",
-                                 directory_of(s, run, directory),
+                                 sweep_run_directory(&s->view, run, directory),
                                  "--run-name",
-                                 name_of(run),
+                                 sweep_run_name(run),
                                  "--autoresume",
                                  "--progress",
                                  "none",
@@ -280,7 +150,7 @@ start(struct sweep *s, int at, json_t *run)
         argv[n++] = "--until";
         argv[n++] = to;
     }
-    add_words(argv, &n, json_object_get(s->plan, "words"));
+    add_words(argv, &n, json_object_get(s->view.plan, "words"));
     add_words(argv, &n, json_object_get(run, "set"));
     char **env = environment(own, share_machine(s, at, own));
     int code = !env ? ENOMEM : pipe2(ends, O_CLOEXEC) != 0 ? errno : 0;
@@ -292,8 +162,8 @@ start(struct sweep *s, int at, json_t *run)
     }
     free(env);
     if (code != 0)
-        return cli_fail(s->c, CLI_E_RUN, NULL, "%s cannot be started: %s", name_of(run),
-                        strerror(code));
+        return cli_fail(s->view.c, CLI_E_RUN, NULL, "%s cannot be started: %s",
+                        sweep_run_name(run), strerror(code));
     (void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
     j->run = run;
     j->fd = ends[0];
@@ -301,39 +171,19 @@ start(struct sweep *s, int at, json_t *run)
     return CLI_OK;
 }
 
-/* "optimizer.lr=0.1 seed=3". */
-static const char *
-set_text(const json_t *run, char *buf, size_t size)
-{
-    json_t *word;
-    size_t i, used = 0;
-    buf[0] = '\0';
-    json_array_foreach(json_object_get(run, "set"), i, word)
-    {
-        int n = snprintf(buf + used, size - used, "%s%s", i > 0 ? " " : "",
-                         json_string_value(word));
-        used += n > 0 && (size_t)n < size - used ? (size_t)n : 0;
-    }
-    return buf;
-}
-
 /* What became of a run, on the screen. */
 static void
 tell(const struct sweep *s, const json_t *run, const char *what)
 {
-    char text[512], visible[ET_VISIBLE_MAX + 1], value[64] = "";
-    const char *metric = NULL;
-    json_t *facts = facts_of(s, run);
-    double best = facts ? judge(s, facts, &metric) : NAN;
-    if (isfinite(best)) {
-        const char *leaf = strrchr(metric, '/');
+    char text[512], visible[ET_VISIBLE_MAX + 1], value[64] = "", metric[ET_METRIC_NAME];
+    double best = sweep_run_best(&s->view, run, metric);
+    const char *leaf = strrchr(metric, '/');
+    if (isfinite(best))
         snprintf(value, sizeof value, ", %.40s %.6g", leaf ? leaf + 1 : metric, best);
-    }
-    set_text(run, text, sizeof text);
-    if (!s->c->opt.quiet)
-        et_print(stderr, "%d/%d %s %s: %s%s\n", s->done, s->of, name_of(run),
+    sweep_run_set(run, text, sizeof text);
+    if (!s->view.c->opt.quiet)
+        et_print(stderr, "%d/%d %s %s: %s%s\n", s->done, s->of, sweep_run_name(run),
                  et_visible(visible, sizeof visible, text, strlen(text)), what, value);
-    json_decref(facts);
 }
 
 /* What J said last, of an error. */
@@ -406,12 +256,12 @@ next_run(const struct sweep *s)
 {
     json_t *run;
     size_t i;
-    json_array_foreach(runs_of(s), i, run)
+    json_array_foreach(sweep_runs(&s->view), i, run)
     {
         bool busy = false;
         for (int k = 0; k < s->jobs; k++)
             busy |= s->job[k].run == run;
-        if (!busy && !is_out(run) && rung_of(run) <= s->rung)
+        if (!busy && !sweep_run_is_out(run) && sweep_run_rung(run) <= s->rung)
             return run;
     }
     return NULL;
@@ -464,14 +314,14 @@ train_rung(struct sweep *s)
     json_t *run;
     size_t i;
     s->done = s->of = 0;
-    json_array_foreach(runs_of(s), i, run) s->of +=
-        !is_out(run) && rung_of(run) <= s->rung;
+    json_array_foreach(sweep_runs(&s->view), i, run) s->of +=
+        !sweep_run_is_out(run) && sweep_run_rung(run) <= s->rung;
     while ((code = fill_jobs(s, &active)) == CLI_OK && active > 0) {
         wait_jobs(s);
         pass_signal(s);
         for (int k = 0; k < s->jobs && code == CLI_OK; k++)
             if (s->job[k].run && hear(s, &s->job[k]))
-                code = sweep_plan_write(s->c, s->folder, s->plan);
+                code = sweep_plan_write(s->view.c, s->view.folder, s->view.plan);
         if (code != CLI_OK)
             break;
     }
@@ -485,91 +335,15 @@ train_rung(struct sweep *s)
 static int
 leave_worst(struct sweep *s)
 {
-    int n, left = sweep_left(s->plan, s->rung);
-    struct ranked *list = rank_runs(s, false, &n);
+    int n, left = sweep_left(s->view.plan, s->rung);
+    struct sweep_ranked *list = sweep_rank(&s->view, false, &n);
     for (int i = left; list && i < n; i++)
         json_object_set_new(list[i].run, "out", json_true());
-    if (list && n > left && !s->c->opt.quiet)
+    if (list && n > left && !s->view.c->opt.quiet)
         et_print(stderr, "rung %d of %d: %d of %d runs go on\n", s->rung + 1, s->rungs,
                  left, n);
-    free_ranking(list, n);
-    return sweep_plan_write(s->c, s->folder, s->plan);
-}
-
-/* ---- results ---- */
-
-static json_t *
-as_json(const struct sweep *s, const struct ranked *list, int n)
-{
-    json_t *runs = json_array();
-    char directory[PATH_MAX];
-    for (int i = 0; i < n; i++)
-        json_array_append_new(
-            runs,
-            json_pack("{s:s, s:o, s:s, s:O, s:o, s:o}", "name", name_of(list[i].run),
-                      "directory",
-                      cli_json_text(directory_of(s, list[i].run, directory)), "state",
-                      list[i].facts ? state_of(list[i].facts) : "-", "set",
-                      json_object_get(list[i].run, "set"), "best",
-                      isfinite(list[i].best) ? json_real(list[i].best) : json_null(),
-                      "out", json_boolean(is_out(list[i].run))));
-    return json_pack("{s:O, s:s?, s:o}", "sweep", json_object_get(s->plan, "sweep"),
-                     "metric", n > 0 && list[0].metric[0] ? list[0].metric : NULL,
-                     "runs", runs);
-}
-
-/* What RUN has KEY set to. */
-static const char *
-value_of(const json_t *run, const char *key)
-{
-    json_t *word;
-    size_t i, n = strlen(key);
-    json_array_foreach(json_object_get(run, "set"), i, word)
-    {
-        const char *text = json_string_value(word);
-        if (strncmp(text, key, n) == 0 && text[n] == '=')
-            return text + n + 1;
-    }
-    return "-";
-}
-
-static void
-print_table(const struct sweep *s, const struct ranked *list, int n)
-{
-    const json_t *keys = json_object_get(s->plan, "keys");
-    char text[ET_VISIBLE_MAX + 1];
-    json_t *key;
-    size_t k;
-    int name = (int)strlen("run");
-    for (int i = 0; i < n; i++)
-        name = (int)strlen(name_of(list[i].run)) > name
-                   ? (int)strlen(name_of(list[i].run))
-                   : name;
-    const char *metric = n > 0 ? list[0].metric : "";
-    const char *leaf = strrchr(metric, '/');
-    et_print(stdout, "%-*s  %-12.30s  %8s  %-10s", name, "run",
-             *metric ? leaf ? leaf + 1 : metric : "best", "seconds", "state");
-    json_array_foreach(keys, k, key)
-        et_print(stdout, "  %-16s", json_string_value(key));
-    putchar('\n');
-    for (int i = 0; i < n; i++) {
-        const json_t *train = json_object_get(list[i].facts, "train_seconds");
-        char best[32] = "-", seconds[32] = "-";
-        if (isfinite(list[i].best))
-            snprintf(best, sizeof best, "%.6g", list[i].best);
-        if (json_is_number(train))
-            snprintf(seconds, sizeof seconds, "%.1f", json_number_value(train));
-        const char *state = list[i].facts ? state_of(list[i].facts) : "-";
-        et_print(stdout, "%-*s  %-12s  %8s  %-10s", name, name_of(list[i].run), best,
-                 seconds, is_out(list[i].run) && rung_of(list[i].run) ? "left" : state);
-        json_array_foreach(keys, k, key)
-        {
-            const char *value = value_of(list[i].run, json_string_value(key));
-            et_print(stdout, "  %-16s",
-                     et_visible(text, sizeof text, value, strlen(value)));
-        }
-        putchar('\n');
-    }
+    sweep_free_ranking(list, n);
+    return sweep_plan_write(s->view.c, s->view.folder, s->view.plan);
 }
 
 /* Exit 1 where no run has finished. */
@@ -577,22 +351,20 @@ static int
 conclude(const struct sweep *s)
 {
     int n, finished = 0;
-    struct ranked *list = rank_runs(s, true, &n);
-    if (s->c->opt.json)
-        cli_print_json(as_json(s, list, n));
-    else
-        print_table(s, list, n);
+    struct sweep_ranked *list = sweep_rank(&s->view, true, &n);
+    sweep_print(&s->view, list, n);
     for (int i = 0; i < n; i++)
-        finished += rung_of(list[i].run) == s->rungs;
-    free_ranking(list, n);
-    const char *name = json_string_value(json_object_get(s->plan, "sweep"));
+        finished += sweep_run_rung(list[i].run) == s->rungs;
+    sweep_free_ranking(list, n);
+    const char *name = json_string_value(json_object_get(s->view.plan, "sweep"));
     char hint[ET_RUN_NAME + 64];
     snprintf(hint, sizeof hint, "etude sweep --resume %s", name);
     if (s->ends)
-        return cli_fail(s->c, CLI_E_SIGNALLED, hint, "sweep %s: stopped by signal %d",
-                        name, cli_signal_received());
+        return cli_fail(s->view.c, CLI_E_SIGNALLED, hint,
+                        "sweep %s: stopped by signal %d", name, cli_signal_received());
     if (finished == 0)
-        return cli_fail(s->c, CLI_E_RUN, NULL, "sweep %s: no run has finished", name);
+        return cli_fail(s->view.c, CLI_E_RUN, NULL, "sweep %s: no run has finished",
+                        name);
     return CLI_OK;
 }
 
@@ -603,15 +375,15 @@ conclude(const struct sweep *s)
 static int
 check_runs(struct sweep *s)
 {
-    struct cli *c = s->c;
+    struct cli *c = s->view.c;
     const int n = c->n_overrides;
     char text[512];
-    const char *recipe = json_string_value(json_object_get(s->plan, "recipe"));
+    const char *recipe = json_string_value(json_object_get(s->view.plan, "recipe"));
     json_t *run, *word;
     size_t i, k;
     int code = CLI_OK;
     c->n_overrides = 0;
-    json_array_foreach(json_object_get(s->plan, "words"), i, word)
+    json_array_foreach(json_object_get(s->view.plan, "words"), i, word)
     {
         const char *words = json_string_value(word);
         enum et_override_kind kind = ET_OVERRIDE_SET;
@@ -620,12 +392,12 @@ check_runs(struct sweep *s)
                    : strcmp(words, "--no-alg") == 0 ? ET_OVERRIDE_NO_ALG
                                                     : ET_OVERRIDE_UNSET;
             words = json_string_value(
-                json_array_get(json_object_get(s->plan, "words"), ++i));
+                json_array_get(json_object_get(s->view.plan, "words"), ++i));
         }
         c->override[c->n_overrides++] = (struct et_override){kind, words};
     }
     const int common = c->n_overrides;
-    json_array_foreach(runs_of(s), i, run)
+    json_array_foreach(sweep_runs(&s->view), i, run)
     {
         c->n_overrides = common;
         json_array_foreach(json_object_get(run, "set"), k, word)
@@ -633,8 +405,8 @@ check_runs(struct sweep *s)
             (struct et_override){ET_OVERRIDE_SET, json_string_value(word)};
         struct et_recipe *r = cli_load_recipe(c, recipe, &code);
         if (!r) {
-            et_print(stderr, "  in %s: %s\n", name_of(run),
-                     set_text(run, text, sizeof text));
+            et_print(stderr, "  in %s: %s\n", sweep_run_name(run),
+                     sweep_run_set(run, text, sizeof text));
             break;
         }
         s->max = r->max_duration;
@@ -650,20 +422,21 @@ print_plan(const struct sweep *s)
     json_t *run;
     size_t i;
     char text[512], until[SWEEP_RUNG];
-    if (s->c->opt.json)
-        return cli_print_json(json_incref(s->plan));
-    json_array_foreach(runs_of(s), i, run)
-        et_print(stdout, "%s  %s\n", name_of(run), set_text(run, text, sizeof text));
+    if (s->view.c->opt.json)
+        return cli_print_json(json_incref(s->view.plan));
+    json_array_foreach(sweep_runs(&s->view), i, run) et_print(
+        stdout, "%s  %s\n", sweep_run_name(run), sweep_run_set(run, text, sizeof text));
     for (int k = 0; k + 1 < s->rungs; k++)
-        printf("to %s: all of %zu, then %d\n", sweep_until(s->plan, k, s->max, until),
-               i, sweep_left(s->plan, k));
+        et_print(stdout, "to %s: all of %zu, then %d\n",
+                 sweep_until(s->view.plan, k, s->max, until), i,
+                 sweep_left(s->view.plan, k));
     return CLI_OK;
 }
 
 static int
 run_rungs(struct sweep *s)
 {
-    int code = sweep_plan_write(s->c, s->folder, s->plan);
+    int code = sweep_plan_write(s->view.c, s->view.folder, s->view.plan);
     cli_signals_catch(0);
     for (; code == CLI_OK && s->rung < s->rungs && !s->ends; s->rung++) {
         code = train_rung(s);
@@ -690,17 +463,17 @@ static int
 check_new(const struct sweep *s)
 {
     char path[PATH_MAX];
-    const char *name = json_string_value(json_object_get(s->plan, "sweep"));
+    const char *name = json_string_value(json_object_get(s->view.plan, "sweep"));
     json_t *run;
     size_t i;
-    snprintf(path, sizeof path, "%s/%s.sweep", s->folder, name);
+    snprintf(path, sizeof path, "%s/%s.sweep", s->view.folder, name);
     bool there = access(path, F_OK) == 0;
-    json_array_foreach(runs_of(s), i, run) there |=
-        access(directory_of(s, run, path), F_OK) == 0;
+    json_array_foreach(sweep_runs(&s->view), i, run) there |=
+        access(sweep_run_directory(&s->view, run, path), F_OK) == 0;
     if (!there)
         return CLI_OK;
     snprintf(path, sizeof path, "etude sweep --resume %s goes on with it", name);
-    return cli_fail(s->c, CLI_E_VALUE, path,
+    return cli_fail(s->view.c, CLI_E_VALUE, path,
                     "a sweep %s has been begun; --run-name gives this one another name",
                     name);
 }
@@ -712,12 +485,12 @@ cli_sweep(struct cli *c)
     struct sweep *s = calloc(1, sizeof *s);
     if (!s)
         return cli_fail(c, CLI_E_MEMORY, NULL, "out of memory: the sweep");
-    s->c = c;
-    s->folder = c->opt.run_directory ? c->opt.run_directory : "runs";
-    s->plan = c->opt.resume ? sweep_plan_read(c, c->opt.resume, &code)
-                            : sweep_plan_make(c, &code);
-    if (s->plan) {
-        s->rungs = sweep_rungs(s->plan);
+    s->view.c = c;
+    s->view.folder = c->opt.run_directory ? c->opt.run_directory : "runs";
+    s->view.plan = c->opt.resume ? sweep_plan_read(c, c->opt.resume, &code)
+                                 : sweep_plan_make(c, &code);
+    if (s->view.plan) {
+        s->rungs = sweep_rungs(s->view.plan);
         code = read_jobs(c, &s->jobs);
     }
     if (code == CLI_OK)
@@ -726,7 +499,7 @@ cli_sweep(struct cli *c)
         code = check_new(s);
     if (code == CLI_OK)
         code = c->opt.dry_run ? print_plan(s) : run_rungs(s);
-    json_decref(s->plan);
+    json_decref(s->view.plan);
     free(s);
     return code;
 }

@@ -3,7 +3,7 @@
  * some drawn at random, or the lines of a file.
  *
  *     key=a,b,c       these values
- *     key=0.1..0.9    for --random: uniform; of integers those from the one to the other
+ *     key=0.1..0.9    for --random: uniform; integers: up to the last
  *     key=1e-4..1:log  uniform in the logarithm */
 #include "config.h"
 

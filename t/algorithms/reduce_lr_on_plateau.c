@@ -70,9 +70,9 @@ check_line(struct et_ctx *cx, char *line)
                                         "min_lr"};
     enum { N = sizeof names / sizeof *names };
     const char *options[5 + 2 * N] = {WATCHED};
-    char *word = strtok(line, " ");
+    char *save, *word = strtok_r(line, " ", &save);
     int n = 4, same = 0, falls = 0;
-    for (int i = 0; i < N; i++, word = strtok(NULL, " ")) {
+    for (int i = 0; i < N; i++, word = strtok_r(NULL, " ", &save)) {
         options[n++] = names[i];
         options[n++] = i > 0 ? word : strcmp(word, "min") == 0 ? "less" : "greater";
     }
@@ -80,7 +80,7 @@ check_line(struct et_ctx *cx, char *line)
     struct scene sc;
     scene_open(&sc, cx);
     double last = 1;
-    for (int k = 0; k < EPOCHS; k++, word = strtok(NULL, " ")) {
+    for (int k = 0; k < EPOCHS; k++, word = strtok_r(NULL, " ", &save)) {
         double min_rate, want = strtod(word, NULL);
         double rate = scale(&sc, a, &min_rate);
         rate = fmax(rate, min_rate);

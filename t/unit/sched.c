@@ -147,8 +147,9 @@ curves(void)
 
 /* The multipliers of the schedules' own code at the same t: timm 1.0.31 with
  * t_in_epochs=False (multistep's decay_t one later, see there), PyTorch's CyclicLR,
- * LambdaLR and SequentialLR with batches as steps, its OneCycleLR with total_steps = t_max + 1 and pct_start = (t_peak + 1) / total_steps,
- * pytorch-accelerated 0.1.61, all with lr 1. */
+ * LambdaLR and SequentialLR with batches as steps, its OneCycleLR with total_steps =
+ * t_max + 1 and pct_start = (t_peak + 1) / total_steps, pytorch-accelerated 0.1.61, all
+ * with lr 1. */
 static void
 borrowed(void)
 {

@@ -11,8 +11,8 @@
  *
  * torch.optim.lr_scheduler.ReduceLROnPlateau; timm's PlateauLRScheduler. Differs: it is
  * an algorithm, since schedules are functions of the time alone, and multiplies with
- * them; eps is not needed, as nothing is rounded; relative to a negative best, better is
- * still better. */
+ * them; eps is not needed, as nothing is rounded; relative to a negative best, better
+ * is still better. */
 #include "config.h"
 
 #include <math.h>

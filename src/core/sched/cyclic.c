@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cyclic.c: up to the optimizer's rate and down again, over and over.
  *
- * With U = t_up, D = t_down, n = floor(t / (U + D)) whole cycles done and x = t - n (U +
- * D) into the next:
+ * With U = t_up, D = t_down, n = floor(t / (U + D)) cycles that are done and
+ * x = t - n (U + D) of the next:
  *   h = x / U  up to U;  then (U + D - x) / D
  *   alpha = alpha_i + (1 - alpha_i) h g
  *   g = 1; triangular2: 2^-n; exp_range: gamma^t

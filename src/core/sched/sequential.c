@@ -51,8 +51,8 @@ unit_of(const struct eti_sched_now *s, const struct options *o, enum et_time_uni
     return ET_OK;
 }
 
-/* Where the run ends, in UNIT. A run without an end that is known in it has none for its
- * last schedule either. */
+/* Where the run ends, in UNIT. A run without an end that is known in it has none for
+ * its last schedule either. */
 static void
 set_end(const struct eti_sched_now *s, enum et_time_unit unit, double from, double to,
         struct et_run_length *out)
