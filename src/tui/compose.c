@@ -244,7 +244,7 @@ turn_filter(struct compose *c)
     tui_say(c->app, TUI_TEXT, "algorithms: %s", words[c->filter]);
 }
 
-/* The cursor goes to the first key that was found, where no algorithm was. */
+/* The cursor goes to the first key that was found. */
 static void
 follow_key(struct compose *c)
 {
@@ -258,6 +258,19 @@ follow_key(struct compose *c)
     }
 }
 
+/* Is there a key that is called just so? */
+static bool
+finds_name(const struct compose *c)
+{
+    for (int i = 0; i < c->n_rows; i++) {
+        const char *path = c->form.row[c->row[i].at].path;
+        const char *leaf = c->row[i].kind == TUI_C_KEY ? strrchr(path, '.') : NULL;
+        if (leaf && strcmp(leaf + 1, c->find.text) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* What is listed after the text to find has changed. */
 static void
 list_found(struct compose *c)
@@ -267,7 +280,7 @@ list_found(struct compose *c)
     compose_list_options(c);
     if (c->is_finding)
         c->focus = c->is_inline ? TUI_C_RECIPE : TUI_C_ALGORITHMS;
-    if (c->finds_keys && c->n_shown == 0)
+    if (c->finds_keys && (c->n_shown == 0 || finds_name(c)))
         follow_key(c);
     else
         follow_method(c);

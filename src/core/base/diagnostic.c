@@ -108,7 +108,7 @@ void
 et_diagnostics_add(struct et_diagnostics *list, int code, const struct et_place *at,
                    const char *path, const char *hint, const char *fmt, ...)
 {
-    if (!list)
+    if (!list || !fmt)
         return;
     struct et_diagnostic d = {
         .code = code,

@@ -309,7 +309,7 @@ void
 et_log_text(struct et_log *log, enum et_log_level level, const struct et_timestamp *ts,
             const char *fmt, ...)
 {
-    if (!log)
+    if (!log || !fmt)
         return;
     char text[1024];
     va_list args;
