@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/sweep.h"
 #include "cli/workbench.h"
 #include "dist/worker/target.h"
 #include "core/loggers/progress.h"
@@ -394,13 +395,57 @@ begin(struct cli *c, struct tui_app *app, void *data)
     return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
 }
 
+static bool
+is_sweep(const struct cli *c, const char *text)
+{
+    char path[PATH_MAX];
+    return access(sweep_path(c, text, path), F_OK) == 0;
+}
+
+/* The runs of the sweep TEXT that have begun. */
+static int
+add_sweep(struct cli *c, struct eti_comparison *k, const char *text)
+{
+    int code, n = 0;
+    json_t *plan = sweep_plan_read(c, text, &code);
+    const struct sweep_view view = {c, plan, "runs"};
+    struct sweep_ranked *list = plan ? sweep_rank(&view, true, &n) : NULL;
+    for (int i = 0; i < n && code == CLI_OK; i++) {
+        if (k->n == ETI_COMPARED_RUNS)
+            code = cli_fail(c, CLI_E_OPERAND, "name the runs that count",
+                            "compare takes up to %d runs, and sweep %s has more",
+                            ETI_COMPARED_RUNS, text);
+        else if (list[i].facts)
+            k->run[k->n++].facts = json_incref(list[i].facts);
+    }
+    sweep_free_ranking(list, n);
+    json_decref(plan);
+    return code;
+}
+
+/* The run that TEXT means, or the runs of a sweep that is called so. */
+static int
+add_runs(struct cli *c, struct eti_comparison *k, const char *text, bool *is_copy)
+{
+    struct etd_target target;
+    int code = CLI_OK;
+    if (is_sweep(c, text))
+        return add_sweep(c, k, text);
+    is_copy[k->n] = cli_run_is_far(c, text, &target);
+    k->run[k->n].facts = is_copy[k->n] ? cli_run_fetch(c, text, &target, &code)
+                                       : cli_run_find(c, text, &code);
+    k->n += k->run[k->n].facts != NULL;
+    return code;
+}
+
 int
 cli_compare(struct cli *c)
 {
     struct eti_comparison *k;
     bool is_copy[ETI_COMPARED_RUNS + 1] = {false};
     int code;
-    if (c->n_args < 2 || c->n_args > ETI_COMPARED_RUNS)
+    bool few = c->n_args < 2 && !(c->n_args == 1 && is_sweep(c, c->arg[0]));
+    if (few || c->n_args > ETI_COMPARED_RUNS)
         return cli_fail(c, CLI_E_OPERAND, NULL, "compare takes 2 to %d runs, not %d",
                         ETI_COMPARED_RUNS, c->n_args);
     k = calloc(1, sizeof *k);
@@ -409,13 +454,8 @@ cli_compare(struct cli *c)
     k->cx = c->cx;
     k->target_text = c->opt.target;
     code = read_pareto(c, k);
-    for (int i = 0; i < c->n_args && code == CLI_OK; i++) {
-        struct etd_target target;
-        is_copy[k->n] = cli_run_is_far(c, c->arg[i], &target);
-        k->run[k->n].facts = is_copy[k->n] ? cli_run_fetch(c, c->arg[i], &target, &code)
-                                           : cli_run_find(c, c->arg[i], &code);
-        k->n += k->run[k->n].facts != NULL;
-    }
+    for (int i = 0; i < c->n_args && code == CLI_OK; i++)
+        code = add_runs(c, k, c->arg[i], is_copy);
     if (code == CLI_OK && c->opt.dump_screen)
         code = cli_workbench(c, TUI_IN_runs, begin, k);
     else if (code == CLI_OK)

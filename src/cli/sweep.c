@@ -478,11 +478,25 @@ check_new(const struct sweep *s)
                     name);
 }
 
+/* A sweep that goes on has its recipe and settings. */
+static int
+check_resumed(struct cli *c)
+{
+    bool more = c->n_args > 0 || c->n_overrides > 0 || c->opt.random || c->opt.list ||
+                c->opt.halving || c->opt.metric || c->opt.run_name;
+    if (!c->opt.resume || !more)
+        return CLI_OK;
+    return cli_fail(c, CLI_E_OPERAND, NULL,
+                    "a sweep that goes on has its recipe and settings");
+}
+
 int
 cli_sweep(struct cli *c)
 {
-    int code;
-    struct sweep *s = calloc(1, sizeof *s);
+    int code = check_resumed(c);
+    struct sweep *s = code == CLI_OK ? calloc(1, sizeof *s) : NULL;
+    if (code != CLI_OK)
+        return code;
     if (!s)
         return cli_fail(c, CLI_E_MEMORY, NULL, "out of memory: the sweep");
     s->view.c = c;

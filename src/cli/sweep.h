@@ -24,7 +24,9 @@ enum { SWEEP_MOST = 1000, SWEEP_RUNG = 64 };
 /* From the operands and options; NULL on failure, and *EXIT says how to end. The caller
  * owns it, also below. */
 json_t *sweep_plan_make(struct cli *c, int *exit);
-/* The plan of a sweep that was begun, NAME or the path of its file. */
+/* Where the plan of the sweep NAME is, which may be the path of its file. */
+const char *sweep_path(const struct cli *c, const char *name, char buf[PATH_MAX]);
+/* The plan of a sweep that was begun. */
 json_t *sweep_plan_read(struct cli *c, const char *name, int *exit);
 /* Keeps it in FOLDER. Returns an exit code. */
 int sweep_plan_write(struct cli *c, const char *folder, const json_t *plan);

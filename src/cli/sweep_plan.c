@@ -397,10 +397,16 @@ sweep_plan_make(struct cli *c, int *exit)
     return plan;
 }
 
-static void
-path_of(const char *folder, const char *name, char buf[PATH_MAX])
+const char *
+sweep_path(const struct cli *c, const char *name, char buf[PATH_MAX])
 {
-    snprintf(buf, PATH_MAX, "%s/%s%s", folder, name, suffix);
+    const char *folder = c->opt.run_directory ? c->opt.run_directory : "runs";
+    size_t n = strlen(name), ending = strlen(suffix);
+    if (n > ending && strcmp(name + n - ending, suffix) == 0)
+        snprintf(buf, PATH_MAX, "%s", name);
+    else
+        snprintf(buf, PATH_MAX, "%s/%s%s", folder, name, suffix);
+    return buf;
 }
 
 /* Was it written by sweep_plan_write? */
@@ -427,18 +433,7 @@ sweep_plan_read(struct cli *c, const char *name, int *exit)
 {
     char path[PATH_MAX];
     json_error_t error;
-    size_t n = strlen(name);
-    if (c->n_args > 0 || c->n_overrides > 0 || c->opt.random || c->opt.list ||
-        c->opt.halving || c->opt.metric || c->opt.run_name) {
-        *exit = cli_fail(c, CLI_E_OPERAND, NULL,
-                         "a sweep that goes on has its recipe and settings");
-        return NULL;
-    }
-    bool is_path = n > strlen(suffix) && strcmp(name + n - strlen(suffix), suffix) == 0;
-    if (is_path)
-        snprintf(path, sizeof path, "%s", name);
-    else
-        path_of(c->opt.run_directory ? c->opt.run_directory : "runs", name, path);
+    sweep_path(c, name, path);
     *exit = CLI_OK;
     json_t *plan = eti_facts_load(path, 0, &error);
     if (plan && is_plan(plan))

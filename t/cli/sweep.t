@@ -94,6 +94,12 @@ exits 0 "what is done is not done again"
 is "$(grep -c '"best": [0-9]' out) $(grep -c '"state": "finished"' out) $(grep -c '"state": "diverged"' out)" \
     "2 2 1" "as JSON"
 
+run compare s --pareto time
+exits 0 "compare takes a sweep"
+is "$(sed -n '1s/  */ /gp' out)" "name s-02 s-01 s-03" "for its runs"
+run compare s --pareto time --dump-screen 100x30
+says out 'compare 3 runs' "on the screen, too"
+
 run sweep s.yaml optimizer.lr=1e-5,3e-5,1e-4,3e-4,1e-3,3e-3,1e-2,2e-2,3e-2 --halving 3 --run_name h -j 2
 exits 0 "with halving"
 is "$(grep -c 'passed rung 1 of 3' err) $(grep -c 'passed rung 2 of 3' err) $(grep -c finished err)" \
