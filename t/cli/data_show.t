@@ -9,7 +9,7 @@ printf '\000\000\010\003\000\000\000\002\000\000\000\004\000\000\000\002' >image
 printf '\000\377\000\377\000\377\000\377\377\377\377\377\377\377\377\377' >>images
 printf '\000\000\010\001\000\000\000\002\001\000' >labels
 
-export TERM=xterm-256color
+export TERM=xterm-256color LC_ALL=C.UTF-8
 run data show idx path="$PWD" images=images labels=labels
 exits 0 "data show shows a data set"
 is "$(sed -n 1p out)" "         @@@@@@@@@  @@@@@@@@@@@@@@@@@@" \
