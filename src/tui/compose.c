@@ -258,10 +258,13 @@ follow_key(struct compose *c)
     }
 }
 
-/* Is there a key that is called just so? */
+/* Is there a key that is called just so, and no algorithm that begins so? */
 static bool
 finds_name(const struct compose *c)
 {
+    for (int i = 0; i < c->n_shown; i++)
+        if (strncmp(c->method[c->shown[i]].name, c->find.text, c->find.n) == 0)
+            return false;
     for (int i = 0; i < c->n_rows; i++) {
         const char *path = c->form.row[c->row[i].at].path;
         const char *leaf = c->row[i].kind == TUI_C_KEY ? strrchr(path, '.') : NULL;
