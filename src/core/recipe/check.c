@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/need.h"
+#include "core/recipe/options.h"
 #include "core/recipe/recipe.h"
 #include "etude/data.h"
 #include "etude/run.h"
@@ -83,13 +84,25 @@ check_labels(const struct eti_recipe *r, struct et_diagnostics *errors)
     }
 }
 
+/* Is V what the model has where nobody sets its loss, as a resolved recipe says it? */
+static bool
+is_default_loss(const struct eti_recipe *r, const struct et_value *v)
+{
+    const struct et_component *model = r->recipe.model.component;
+    const struct et_option *o =
+        model && model->options ? eti_option_find(model->options, "loss") : NULL;
+    return o && o->def && v->text && strcmp(o->def, v->text) == 0;
+}
+
 /* One of the two would be left out. */
 static void
 check_loss(const struct eti_recipe *r, struct et_diagnostics *errors)
 {
-    const struct et_value *model = eti_value_get(r->root, "model");
-    if (!r->recipe.loss.component || !model || model->type != ET_VALUE_MAP ||
-        !eti_value_get(model, "loss"))
+    const struct et_value *model = eti_value_get(r->root, "model"), *own;
+    if (!r->recipe.loss.component || !model || model->type != ET_VALUE_MAP)
+        return;
+    own = eti_value_get(model, "loss");
+    if (!own || is_default_loss(r, own))
         return;
     struct et_place at = place_of(r->root, "loss");
     et_diagnostics_add(errors, ET_E_CONFLICT, &at, "loss", "leave one of the two out",
