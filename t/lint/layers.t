@@ -27,7 +27,7 @@ my %only = (
     'sqlite3' => 'src/core/library',
     'jpeglib.h' => 'src/core/image',
     'webp/' => 'src/core/image',
-    'png.h' => 'src/core/(image|callbacks)',
+    'png.h' => 'src/core/image',
     'curses' => 'src/tui',
 );
 

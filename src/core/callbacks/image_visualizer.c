@@ -25,7 +25,8 @@
 #include <sys/stat.h>
 
 #include "core/callbacks/callbacks.h"
-#include "core/callbacks/png.h"
+#include "core/image/class_color.h"
+#include "core/image/encode.h"
 #include "core/trainer/log.h"
 
 enum mode { INPUT, SEGMENTATION };
@@ -170,24 +171,14 @@ paint_image(const struct canvas *c, const float *x, const struct et_desc *d,
             }
 }
 
-/* Pascal VOC's: the bits of the class spread over the high bits of red, green, blue. */
-static void
-colour_of(int32_t class, uint8_t rgb[3])
-{
-    memset(rgb, class < 0 ? 255 : 0, 3);
-    for (int bit = 7; class > 0 && bit >= 0; bit--, class >>= 3)
-        for (int k = 0; k < 3; k++)
-            rgb[k] |= (uint8_t)((class >> k & 1) << bit);
-}
-
 static void
 paint_classes(const struct canvas *c, const int32_t *x, const struct et_desc *d,
               int64_t top, int64_t left)
 {
     for (int64_t row = 0; row < d->shape[1]; row++)
         for (int64_t column = 0; column < d->shape[2]; column++)
-            colour_of(x[row * d->shape[2] + column],
-                      pixel(c, top + row, left + column));
+            eti_voc_color(x[row * d->shape[2] + column],
+                          pixel(c, top + row, left + column));
 }
 
 static et_status

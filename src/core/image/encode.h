@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* png.h: pictures as files. */
-#ifndef ETI_CALLBACKS_PNG_H
-#define ETI_CALLBACKS_PNG_H
+/* encode.h: pictures as files. */
+#ifndef ETI_IMAGE_ENCODE_H
+#define ETI_IMAGE_ENCODE_H
 
 #include <stdint.h>
 
@@ -11,5 +11,9 @@
  * at once. EIO says what was refused. */
 ET_NODISCARD et_status eti_png_write(struct et_ctx *cx, const char *path,
                                      const uint8_t *rgb, int64_t width, int64_t height);
+/* The same of one number for each pixel, with Pascal VOC's palette. */
+ET_NODISCARD et_status eti_png_write_mask(struct et_ctx *cx, const char *path,
+                                          const uint8_t *mask, int64_t width,
+                                          int64_t height);
 
 #endif
