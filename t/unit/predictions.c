@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/library/predictions.h"
+#include "etude/field.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
@@ -142,6 +143,103 @@ test_sheet(struct et_ctx *cx)
     }
 }
 
+/* Two masks of four pixels and two classes: scores are [C][H * W]. */
+static void
+test_masks(struct et_ctx *cx)
+{
+    static const float both[2][2 * 4] = {{1, 1, 0, 0, 0, 0, 1, 1},
+                                         {1, 0, 0, 0, 0, 1, 1, 1}};
+    static const int32_t label[2][4] = {{0, 0, 1, 0}, {0, 0, ET_IGNORE_INDEX, 1}};
+    struct eti_predictions all = {.cx = cx}, back;
+    struct eti_predictions_sum sum;
+    int32_t chosen[4];
+    for (int i = 0; i < 2; i++)
+        need(cx, eti_predictions_add_mask(&all, both[i], label[i], 4, 2, chosen));
+    is_int(chosen[2], 1, "a pixel's class is the one of the greatest score");
+    is_int(all.label[1], 3, "pixels that count nothing are not counted");
+    is_int(all.class[1], 2, "those that are right are");
+    is_near(all.p[0], 2 / 3.0, 1e-6, "a mask has an IoU of each class");
+    is_near(eti_predictions_iou(&all, 0), 3 / 5.0, 1e-9,
+            "over all masks it is that of their pixels together");
+    is_near(eti_predictions_iou(&all, 1), 2 / 4.0, 1e-9, "for each class");
+    eti_predictions_sum(&all, &sum);
+    is_near(sum.mean_iou, 0.55, 1e-9, "and their mean");
+    is_int(sum.counted, 7, "of all pixels that count");
+    is_near(all.loss[0], (3 * log(1 + exp(-1)) + log(1 + exp(1))) / 4, 1e-6,
+            "the loss is a mean over pixels");
+    static const char *const names[] = {"sky, blue", "dog"};
+    need(cx, eti_predictions_set_names(&all, names, 2));
+    need(cx, eti_predictions_keep(&all, scratch_folder(), "m"));
+    need(cx, eti_predictions_read(cx, path_of("m.csv"), &back));
+    ok(back.answer == ETI_ANSWER_MASK && back.n == 2 && back.classes == 2 &&
+           back.label[1] == 3 && back.p[0] == all.p[0],
+       "masks are read back");
+    ok(back.confusion && back.confusion[1] == all.confusion[1] && back.name &&
+           strcmp(back.name[0], "sky, blue") == 0,
+       "with the confusion of their pixels and the names of classes");
+    eti_predictions_release(&back);
+    eti_predictions_release(&all);
+}
+
+static void
+test_tokens(struct et_ctx *cx)
+{
+    static const float each[3 * 2] = {0, 2, 0, 2, 0, 2};
+    static const int32_t input[] = {0, 1, 1}, label[] = {1, 0, ET_IGNORE_INDEX};
+    struct eti_predictions all = {.cx = cx}, back;
+    struct eti_predictions_sum sum;
+    int32_t chosen[3];
+    float loss[3];
+    need(cx, eti_predictions_add_tokens(&all, each, label, 3, 2, chosen, loss));
+    need(cx, eti_predictions_keep_sequence(&all, input, label, chosen, loss, 3));
+    is_near(loss[1] - loss[0], 2, 1e-6, "each token has its loss");
+    ok(isnan(loss[2]), "but one that counts nothing");
+    eti_predictions_sum(&all, &sum);
+    ok(sum.counted == 2 && sum.right == 1, "one of two is right");
+    is_near(sum.loss, (loss[0] + loss[1]) / 2, 1e-6, "the loss is a mean over tokens");
+    need(cx, eti_predictions_keep(&all, scratch_folder(), "t"));
+    need(cx, eti_predictions_read(cx, path_of("t.csv"), &back));
+    const struct eti_sequence *one = back.sequences ? &back.sequences->v[0] : NULL;
+    ok(one && one->n == 3 && one->input[1] == 1 && one->label[2] == ET_IGNORE_INDEX &&
+           one->class[1] == 1 && isnan(one->loss[2]),
+       "the worst are read back token by token");
+    eti_predictions_release(&back);
+    for (int i = 0; i < ETI_SEQUENCES + 5; i++) {
+        static const float other[3 * 2] = {0};
+        need(cx, eti_predictions_add_tokens(&all, i % 2 ? other : each, label, 3, 2,
+                                            chosen, loss));
+        need(cx, eti_predictions_keep_sequence(&all, input, label, chosen, loss, 3));
+    }
+    bool falls = all.sequences->n == ETI_SEQUENCES;
+    for (int i = 1; i < all.sequences->n; i++)
+        falls = falls && all.sequences->v[i].mean <= all.sequences->v[i - 1].mean;
+    ok(falls, "so many are kept, by loss");
+    eti_predictions_release(&all);
+}
+
+static void
+test_values(struct et_ctx *cx)
+{
+    static const float value[] = {1, 2, 3, 4}, target[] = {1, 0, 5, 4};
+    struct eti_predictions all = {.cx = cx}, back;
+    struct eti_predictions_sum sum;
+    need(cx, eti_predictions_add_values(&all, value, target, 4, 1));
+    eti_predictions_sum(&all, &sum);
+    is_near(sum.mae, 1, 1e-9, "values are off by their mean distance");
+    is_near(sum.rmse, sqrt(2), 1e-9, "and the root of the mean of its squares");
+    is_near(sum.r2, 1 - 8 / 17.0, 1e-6, "R2 is the part that is explained");
+    need(cx, eti_predictions_keep(&all, scratch_folder(), "v"));
+    need(cx, eti_predictions_read(cx, path_of("v.csv"), &back));
+    ok(back.answer == ETI_ANSWER_VALUES && back.n == 4 && back.p[2] == 0 &&
+           back.p[3] == 2 && back.loss[1] == 4,
+       "they are read back");
+    eti_predictions_release(&back);
+    int64_t worst[4];
+    is_int(eti_predictions_worst(&all, -1, 0, worst, 4), 4, "none of them is right");
+    ok(worst[0] == 1 && worst[1] == 2, "the worst are those that are off most");
+    eti_predictions_release(&all);
+}
+
 int
 main(void)
 {
@@ -151,6 +249,9 @@ main(void)
     test_numbers(&all);
     test_files(&all);
     test_sheet(cx);
+    test_masks(cx);
+    test_tokens(cx);
+    test_values(cx);
     eti_predictions_release(&all);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");

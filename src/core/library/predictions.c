@@ -1,25 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* predictions.c: see predictions.h.
- *
- * An .npz is a zip file of arrays, each an .npy: "\x93NUMPY", version 1.0, the length
- * of a header u16, the header, a Python dictionary that ends a multiple of 64 bytes,
- * and the numbers. Nothing is compressed. Sources: numpy.org, "NPY format"; PKWARE,
- * APPNOTE. */
+/* predictions.c: answers sample by sample: see predictions.h. */
 #include "config.h"
 
-#include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
-#include "core/base/folders.h"
-#include "core/base/seams.h"
 #include "core/library/predictions.h"
 
-enum { MOST_CLASSES = 100000, LINE = 64 };
+const char *const eti_answer_names[ETI_ANSWERS] = {
+    [ETI_ANSWER_CLASS] = "class",
+    [ETI_ANSWER_MASK] = "mask",
+    [ETI_ANSWER_TOKENS] = "tokens",
+    [ETI_ANSWER_VALUES] = "values",
+};
+
+static void
+release_sequences(struct eti_predictions *all)
+{
+    for (int i = 0; all->sequences && i < all->sequences->n; i++)
+        et_free(all->cx, all->sequences->v[i].input);
+    et_free(all->cx, all->sequences);
+}
+
+static void
+release_names(struct eti_predictions *all)
+{
+    for (int k = 0; all->name && k < all->classes; k++)
+        et_free(all->cx, all->name[k]);
+    et_free(all->cx, all->name);
+    all->name = NULL;
+}
 
 void
 eti_predictions_release(struct eti_predictions *all)
@@ -29,6 +40,9 @@ eti_predictions_release(struct eti_predictions *all)
         et_free(all->cx, all->class);
         et_free(all->cx, all->loss);
         et_free(all->cx, all->p);
+        et_free(all->cx, all->confusion);
+        release_names(all);
+        release_sequences(all);
     }
     *all = (struct eti_predictions){.cx = all->cx};
 }
@@ -46,11 +60,11 @@ grow(struct et_ctx *cx, void **block, size_t used, size_t bytes)
     return ET_OK;
 }
 
-static et_status
-make_room(struct eti_predictions *all, int64_t n)
+et_status
+eti_predictions_make_room(struct eti_predictions *all, int64_t n)
 {
     int64_t room = all->room ? all->room : 256;
-    const size_t used = (size_t)all->n, c = (size_t)all->classes;
+    const size_t used = (size_t)all->n, c = (size_t)all->columns;
     while (room < n)
         room *= 2;
     if (room == all->room)
@@ -64,7 +78,7 @@ make_room(struct eti_predictions *all, int64_t n)
     if (status == ET_OK)
         status = grow(all->cx, &loss, used * 4, (size_t)room * 4);
     all->loss = loss;
-    if (status == ET_OK)
+    if (status == ET_OK && c > 0)
         status = grow(all->cx, &p, used * c * 4, (size_t)room * c * 4);
     all->p = p;
     if (status == ET_OK)
@@ -72,21 +86,51 @@ make_room(struct eti_predictions *all, int64_t n)
     return status;
 }
 
+/* Room for N more samples, whose answers are of CLASSES. */
+static et_status
+begin(struct eti_predictions *all, enum eti_answer answer, int64_t n, int classes,
+      int columns)
+{
+    if (all->classes == 0) {
+        all->answer = answer;
+        all->classes = classes;
+        all->columns = columns;
+    }
+    if (classes != all->classes || answer != all->answer)
+        return ET_FAIL(all->cx, ET_EINVAL, "%d classes after %d", classes,
+                       all->classes);
+    return eti_predictions_make_room(all, all->n + n);
+}
+
+/* The place of the greatest of N scores, STEP apart; *SUM: of their exponentials, the
+ * greatest taken off. */
+static int
+find_best(const float *score, int n, int64_t step, double *sum)
+{
+    float most = -INFINITY;
+    int best = 0;
+    for (int k = 0; k < n; k++)
+        if (score[k * step] > most) {
+            most = score[k * step];
+            best = k;
+        }
+    *sum = 0;
+    for (int k = 0; k < n; k++)
+        *sum += exp(score[k * step] - most);
+    return best;
+}
+
+/* ---- classes ---- */
+
 /* One sample behind those there are. */
 static void
 add_one(struct eti_predictions *all, const float *score, int32_t label)
 {
     const int c = all->classes;
     float *p = all->p + all->n * c;
-    double sum = 0, most = -INFINITY;
-    int best = 0;
-    for (int k = 0; k < c; k++)
-        if (score[k] > most) {
-            most = score[k];
-            best = k;
-        }
-    for (int k = 0; k < c; k++)
-        sum += exp(score[k] - most);
+    double sum;
+    const int best = find_best(score, c, 1, &sum);
+    const float most = score[best];
     for (int k = 0; k < c; k++)
         p[k] = (float)(exp(score[k] - most) / sum);
     const bool counts = label >= 0 && label < c;
@@ -99,26 +143,215 @@ et_status
 eti_predictions_add(struct eti_predictions *all, const float *scores,
                     const int32_t *label, int64_t n, int classes)
 {
-    if (all->classes == 0)
-        all->classes = classes;
-    if (classes != all->classes)
-        return ET_FAIL(all->cx, ET_EINVAL, "%d classes after %d", classes,
-                       all->classes);
-    ET_TRY(make_room(all, all->n + n));
+    ET_TRY(begin(all, ETI_ANSWER_CLASS, n, classes, classes));
     for (int64_t i = 0; i < n; i++)
         add_one(all, scores + i * classes, label[i]);
     return ET_OK;
+}
+
+/* ---- masks and tokens: many classes a sample ---- */
+
+/* Of N places with scores ACROSS apart, those of the next BEYOND it: the classes, and
+ * the losses where LOSS is not NULL. Adds the sample's line. */
+static void
+add_many(struct eti_predictions *all, const float *scores, const int32_t *label,
+         int64_t n, int64_t across, int64_t beyond, int32_t *chosen, float *loss)
+{
+    int64_t counted = 0, right = 0;
+    double all_losses = 0, sum;
+    for (int64_t i = 0; i < n; i++) {
+        const float *score = scores + i * beyond;
+        const int best = find_best(score, all->classes, across, &sum);
+        const bool counts = label[i] >= 0 && label[i] < all->classes;
+        const double own =
+            counts ? log(sum) + score[best * across] - score[label[i] * across] : 0;
+        chosen[i] = best;
+        if (loss)
+            loss[i] = counts ? (float)own : NAN;
+        counted += counts;
+        right += counts && best == label[i];
+        all_losses += own;
+    }
+    all->label[all->n] = (int32_t)counted;
+    all->class[all->n] = (int32_t)right;
+    all->loss[all->n++] = counted > 0 ? (float)(all_losses / (double)counted) : NAN;
+}
+
+/* The IoU of CLASS in one mask; NaN: neither has it. */
+static float
+iou_of(const int32_t *label, const int32_t *chosen, int64_t n, int classes, int class)
+{
+    int64_t both = 0, any = 0;
+    for (int64_t i = 0; i < n; i++) {
+        if (label[i] < 0 || label[i] >= classes)
+            continue;
+        both += label[i] == class && chosen[i] == class;
+        any += label[i] == class || chosen[i] == class;
+    }
+    return any > 0 ? (float)((double)both / (double)any) : NAN;
+}
+
+et_status
+eti_predictions_add_mask(struct eti_predictions *all, const float *scores,
+                         const int32_t *label, int64_t pixels, int classes,
+                         int32_t *chosen)
+{
+    const size_t cells = (size_t)classes * (size_t)classes;
+    void *block;
+    ET_TRY(begin(all, ETI_ANSWER_MASK, 1, classes, classes));
+    if (!all->confusion) {
+        ET_TRY(et_alloc(all->cx, cells * sizeof *all->confusion, &block));
+        all->confusion = memset(block, 0, cells * sizeof *all->confusion);
+    }
+    float *iou = all->p + all->n * classes;
+    add_many(all, scores, label, pixels, pixels, 1, chosen, NULL);
+    for (int k = 0; k < classes; k++)
+        iou[k] = iou_of(label, chosen, pixels, classes, k);
+    for (int64_t i = 0; i < pixels; i++)
+        if (label[i] >= 0 && label[i] < classes)
+            all->confusion[label[i] * classes + chosen[i]]++;
+    return ET_OK;
+}
+
+et_status
+eti_predictions_add_tokens(struct eti_predictions *all, const float *scores,
+                           const int32_t *label, int64_t T, int classes,
+                           int32_t *chosen, float *loss)
+{
+    ET_TRY(begin(all, ETI_ANSWER_TOKENS, 1, classes, 0));
+    add_many(all, scores, label, T, 1, classes, chosen, loss);
+    return ET_OK;
+}
+
+static et_status
+new_sequence(struct et_ctx *cx, int n, struct eti_sequence *out)
+{
+    void *block;
+    ET_TRY(et_alloc(cx, 4 * (size_t)n * sizeof *out->input, &block));
+    *out = (struct eti_sequence){.n = n, .input = block};
+    out->label = out->input + n;
+    out->class = out->label + n;
+    out->loss = (float *)(void *)(out->class + n);
+    return ET_OK;
+}
+
+et_status
+eti_predictions_add_sequence(struct eti_predictions *all, const struct eti_sequence *p)
+{
+    struct eti_sequence *v, own;
+    void *block;
+    if (!all->sequences) {
+        ET_TRY(et_alloc(all->cx, sizeof *all->sequences, &block));
+        all->sequences = memset(block, 0, sizeof *all->sequences);
+        all->sequences->is_bytes = all->classes == 256;
+    }
+    v = all->sequences->v;
+    int at = all->sequences->n;
+    if (at == ETI_SEQUENCES && !(p->mean > v[at - 1].mean))
+        return ET_OK;
+    ET_TRY(new_sequence(all->cx, p->n, &own));
+    own.sample = p->sample;
+    own.mean = p->mean;
+    const size_t bytes = (size_t)p->n * sizeof *p->input;
+    memcpy(own.input, p->input, bytes);
+    memcpy(own.label, p->label, bytes);
+    memcpy(own.class, p->class, bytes);
+    memcpy(own.loss, p->loss, bytes);
+    if (at == ETI_SEQUENCES)
+        et_free(all->cx, v[--at].input);
+    for (all->sequences->n = at + 1; at > 0 && v[at - 1].mean < p->mean; at--)
+        v[at] = v[at - 1];
+    v[at] = own;
+    return ET_OK;
+}
+
+et_status
+eti_predictions_keep_sequence(struct eti_predictions *all, const int32_t *input,
+                              const int32_t *label, const int32_t *class,
+                              const float *loss, int64_t T)
+{
+    const struct eti_sequence p = {
+        .sample = all->n - 1,
+        .mean = all->loss[all->n - 1],
+        .n = T < ETI_SEQUENCE_MOST ? (int)T : ETI_SEQUENCE_MOST,
+        .input = (int32_t *)(uintptr_t)input,
+        .label = (int32_t *)(uintptr_t)label,
+        .class = (int32_t *)(uintptr_t) class,
+        .loss = (float *)(uintptr_t)loss,
+    };
+    return isnan(p.mean) ? ET_OK : eti_predictions_add_sequence(all, &p);
+}
+
+/* ---- values ---- */
+
+et_status
+eti_predictions_add_values(struct eti_predictions *all, const float *values,
+                           const float *target, int64_t n, int count)
+{
+    ET_TRY(begin(all, ETI_ANSWER_VALUES, n, count, 2 * count));
+    for (int64_t i = 0; i < n; i++) {
+        float *p = all->p + all->n * all->columns;
+        double square = 0;
+        for (int k = 0; k < count; k++) {
+            p[2 * k] = target[i * count + k];
+            p[2 * k + 1] = values[i * count + k];
+            const double off = (double)p[2 * k + 1] - p[2 * k];
+            square += off * off;
+        }
+        all->label[all->n] = all->class[all->n] = 0;
+        all->loss[all->n++] = (float)(square / count);
+    }
+    return ET_OK;
+}
+
+/* ---- names ---- */
+
+et_status
+eti_predictions_set_names(struct eti_predictions *all, const char *const *name, int n)
+{
+    void *block;
+    release_names(all);
+    if (!name || n != all->classes)
+        return ET_OK;
+    ET_TRY(et_alloc(all->cx, (size_t)n * sizeof *all->name, &block));
+    all->name = memset(block, 0, (size_t)n * sizeof *all->name);
+    for (int k = 0; k < n; k++) {
+        const size_t bytes = strlen(name[k]) + 1;
+        ET_TRY(et_alloc(all->cx, bytes, &block));
+        all->name[k] = memcpy(block, name[k], bytes);
+    }
+    return ET_OK;
+}
+
+const char *
+eti_predictions_name(const struct eti_predictions *all, int class, char *buf,
+                     size_t size)
+{
+    if (all->name && class >= 0 && class < all->classes)
+        snprintf(buf, size, "%d %s", class, all->name[class]);
+    else
+        snprintf(buf, size, "%d", class);
+    return buf;
+}
+
+/* ---- the worst ---- */
+
+bool
+eti_predictions_is_right(const struct eti_predictions *all, int64_t i)
+{
+    return all->answer != ETI_ANSWER_VALUES && all->class[i] == all->label[i];
 }
 
 int64_t
 eti_predictions_worst(const struct eti_predictions *all, int label, int class,
                       int64_t *out, int64_t most)
 {
+    const bool any = label < 0 || all->answer != ETI_ANSWER_CLASS;
     int64_t n = 0;
     for (int64_t i = 0; i < all->n; i++) {
-        const bool is_wrong = all->class[i] != all->label[i];
+        const bool is_wrong = !eti_predictions_is_right(all, i);
         const bool is_pair = all->class[i] == class && all->label[i] == label;
-        if (isnan(all->loss[i]) || !(label < 0 ? is_wrong : is_pair))
+        if (isnan(all->loss[i]) || !(any ? is_wrong : is_pair))
             continue;
         int64_t at = n < most ? n : most; /* insertion: MOST is small */
         while (at > 0 && all->loss[out[at - 1]] < all->loss[i]) {
@@ -131,279 +364,4 @@ eti_predictions_worst(const struct eti_predictions *all, int label, int class,
         n += n < most;
     }
     return n;
-}
-
-/* ---- writing ---- */
-
-bool
-eti_predictions_format(const char *path, enum eti_predictions_as *out)
-{
-    static const char *const endings[] = {
-        [ETI_AS_CSV] = ".csv", [ETI_AS_JSONL] = ".jsonl", [ETI_AS_NPZ] = ".npz"};
-    const size_t n = strlen(path);
-    for (int i = 0; i < 3; i++) {
-        const size_t end = strlen(endings[i]);
-        *out = (enum eti_predictions_as)i;
-        if (n > end && strcmp(path + n - end, endings[i]) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void
-put_csv(const struct eti_predictions *all, FILE *f)
-{
-    fputs("sample,label,class,loss", f);
-    for (int k = 0; k < all->classes; k++)
-        fprintf(f, ",p%d", k);
-    fputc('\n', f);
-    for (int64_t i = 0; i < all->n; i++) {
-        fprintf(f, "%" PRId64 ",%d,%d,", i, (int)all->label[i], (int)all->class[i]);
-        if (!isnan(all->loss[i]))
-            fprintf(f, "%.9g", (double)all->loss[i]);
-        for (int k = 0; k < all->classes; k++)
-            fprintf(f, ",%.9g", (double)all->p[i * all->classes + k]);
-        fputc('\n', f);
-    }
-}
-
-static void
-put_json_number(FILE *f, double v)
-{
-    if (isfinite(v))
-        fprintf(f, "%.9g", v);
-    else
-        fputs("null", f);
-}
-
-static void
-put_jsonl(const struct eti_predictions *all, FILE *f)
-{
-    for (int64_t i = 0; i < all->n; i++) {
-        fprintf(f, "{\"sample\":%" PRId64 ",\"label\":%d,\"class\":%d,\"loss\":", i,
-                (int)all->label[i], (int)all->class[i]);
-        put_json_number(f, all->loss[i]);
-        fputs(",\"p\":[", f);
-        for (int k = 0; k < all->classes; k++) {
-            if (k > 0)
-                fputc(',', f);
-            put_json_number(f, all->p[i * all->classes + k]);
-        }
-        fputs("]}\n", f);
-    }
-}
-
-/* ---- npz ---- */
-
-static void
-put_little(FILE *f, uint64_t x, int bytes)
-{
-    for (int i = 0; i < bytes; i++)
-        fputc((int)(x >> 8 * i & 0xff), f);
-}
-
-struct array {
-    const char *name, *type; /* "loss.npy", "<f4" */
-    const void *data;        /* 4 bytes each */
-    int64_t n, columns;      /* columns 0: it has one axis */
-    uint32_t crc;
-    int64_t at;
-};
-
-/* Its header in BUF; returns the bytes. */
-static int
-npy_head(const struct array *a, char *buf, size_t size)
-{
-    char shape[64];
-    if (a->columns > 0)
-        snprintf(shape, sizeof shape, "(%" PRId64 ", %" PRId64 ")", a->n, a->columns);
-    else
-        snprintf(shape, sizeof shape, "(%" PRId64 ",)", a->n);
-    int n = snprintf(buf + 10, size - 10,
-                     "{'descr': '%s', 'fortran_order': False, 'shape': %s, }", a->type,
-                     shape);
-    const int all = (10 + n + 1 + 63) / 64 * 64;
-    memset(buf + 10 + n, ' ', (size_t)(all - 10 - n));
-    buf[all - 1] = '\n';
-    memcpy(buf, "\x93NUMPY\x01\x00", 8);
-    buf[8] = (char)((all - 10) & 0xff);
-    buf[9] = (char)((all - 10) >> 8);
-    return all;
-}
-
-/* What both of a file's entries have: version, method, time, checksum, sizes, name. */
-static void
-put_entry(FILE *f, const struct array *a, uint64_t bytes)
-{
-    put_little(f, 20, 2); /* version */
-    put_little(f, 0, 2);  /* flags */
-    put_little(f, 0, 2);  /* stored */
-    put_little(f, 0, 2);
-    put_little(f, 0x21, 2); /* 1980-01-01 */
-    put_little(f, a->crc, 4);
-    put_little(f, bytes, 4);
-    put_little(f, bytes, 4);
-    put_little(f, strlen(a->name), 2);
-    put_little(f, 0, 2);
-}
-
-static void
-put_npz(const struct eti_predictions *all, FILE *f)
-{
-    struct array array[] = {
-        {"label.npy", "<i4", all->label, all->n, 0, 0, 0},
-        {"class.npy", "<i4", all->class, all->n, 0, 0, 0},
-        {"loss.npy", "<f4", all->loss, all->n, 0, 0, 0},
-        {"p.npy", "<f4", all->p, all->n, all->classes, 0, 0},
-    };
-    enum { ARRAYS = sizeof array / sizeof *array };
-    char head[256];
-    uint64_t bytes[ARRAYS];
-    for (int i = 0; i < ARRAYS; i++) {
-        struct array *a = &array[i];
-        const int n = npy_head(a, head, sizeof head);
-        const size_t data = 4 * (size_t)(a->n * (a->columns > 0 ? a->columns : 1));
-        bytes[i] = (uint64_t)n + data;
-        uLong crc = crc32(crc32(0, Z_NULL, 0), (const Bytef *)head, (uInt)n);
-        for (size_t at = 0; at < data; at += 1 << 20)
-            crc = crc32(crc, (const Bytef *)a->data + at,
-                        (uInt)(data - at < 1 << 20 ? data - at : 1 << 20));
-        a->crc = (uint32_t)crc;
-        a->at = ftell(f);
-        put_little(f, 0x04034b50, 4);
-        put_entry(f, a, bytes[i]);
-        fputs(a->name, f);
-        fwrite(head, 1, (size_t)n, f);
-        fwrite(a->data, 1, data, f);
-    }
-    const int64_t from = ftell(f);
-    for (int i = 0; i < ARRAYS; i++) {
-        put_little(f, 0x02014b50, 4);
-        put_little(f, 20, 2);
-        put_entry(f, &array[i], bytes[i]);
-        put_little(f, 0, 2 + 2 + 2); /* comment, disk, what it is */
-        put_little(f, 0, 4);
-        put_little(f, (uint64_t)array[i].at, 4);
-        fputs(array[i].name, f);
-    }
-    const int64_t to = ftell(f);
-    put_little(f, 0x06054b50, 4);
-    put_little(f, 0, 4);
-    put_little(f, ARRAYS, 2);
-    put_little(f, ARRAYS, 2);
-    put_little(f, (uint64_t)(to - from), 4);
-    put_little(f, (uint64_t)from, 4);
-    put_little(f, 0, 2);
-}
-
-et_status
-eti_predictions_write(const struct eti_predictions *all, const char *path,
-                      enum eti_predictions_as as)
-{
-    char *text = NULL;
-    size_t n = 0;
-    int folder = -1;
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-    if (as == ETI_AS_NPZ && (double)all->n * (all->classes + 3) * 4 > 4e9)
-        return ET_FAIL(all->cx, ET_ENOTSUP,
-                       "%s: more than 4 GB, which such a file cannot have", path);
-    FILE *f = open_memstream(&text, &n);
-    if (!f)
-        return ET_FAIL(all->cx, ET_ENOMEM, "out of memory: %s", path);
-    if (as == ETI_AS_CSV)
-        put_csv(all, f);
-    else if (as == ETI_AS_JSONL)
-        put_jsonl(all, f);
-    else
-        put_npz(all, f);
-    et_status status = fclose(f) == 0 && text
-                           ? eti_open_parent(all->cx, path, &folder)
-                           : ET_FAIL(all->cx, ET_ENOMEM, "out of memory: %s", path);
-    if (status == ET_OK)
-        status = eti_replace_at(all->cx, folder, name, text, n);
-    if (folder >= 0)
-        eti_close(all->cx, folder);
-    free(text);
-    return status;
-}
-
-/* ---- reading ---- */
-
-/* The next number of *AT, which then stands behind the comma. False: there is none. */
-static bool
-next_number(char **at, double *out)
-{
-    char *end;
-    if (!**at || **at == '\n')
-        return false;
-    *out = strtod(*at, &end);
-    if (end == *at)
-        *out = NAN; /* an empty field */
-    if (*end != ',' && *end != '\n' && *end != '\0' && *end != '\r')
-        return false;
-    *at = end + (*end == ',');
-    return true;
-}
-
-static int
-count_classes(const char *head)
-{
-    const char *at = strstr(head, "loss");
-    int n = 0;
-    for (at = at ? strchr(at, ',') : NULL; at; at = strchr(at + 1, ','))
-        n++;
-    return strncmp(head, "sample,label,class,loss,p0", 26) == 0 ? n : 0;
-}
-
-static bool
-read_line(struct eti_predictions *all, char *line)
-{
-    double v[4], p;
-    for (int k = 0; k < 4; k++)
-        if (!next_number(&line, &v[k]))
-            return false;
-    if (!(fabs(v[1]) < 1e9) || !(v[2] >= 0 && v[2] < all->classes))
-        return false;
-    all->label[all->n] = (int32_t)v[1];
-    all->class[all->n] = (int32_t)v[2];
-    all->loss[all->n] = (float)v[3];
-    for (int k = 0; k < all->classes; k++) {
-        if (!next_number(&line, &p))
-            return false;
-        all->p[all->n * all->classes + k] = (float)p;
-    }
-    all->n++;
-    return true;
-}
-
-et_status
-eti_predictions_read(struct et_ctx *cx, const char *path, struct eti_predictions *out)
-{
-    char *line = NULL;
-    size_t room = 0;
-    int64_t number = 1;
-    *out = (struct eti_predictions){.cx = cx};
-    FILE *f = eti_open_regular(path);
-    if (!f)
-        return ET_FAIL(cx, errno == ENOENT ? ET_ENOENT : ET_EIO, "cannot read %s: %s",
-                       path, strerror(errno));
-    et_status status = ET_OK;
-    if (getline(&line, &room, f) > 0)
-        out->classes = count_classes(line);
-    if (out->classes < 1 || out->classes > MOST_CLASSES)
-        status = ET_FAIL(cx, ET_EFORMAT, "%s: not what etude predict writes", path);
-    while (status == ET_OK && getline(&line, &room, f) > 0) {
-        number++;
-        status = make_room(out, out->n + 1);
-        if (status == ET_OK && !read_line(out, line))
-            status = ET_FAIL(cx, ET_EFORMAT,
-                             "%s:%" PRId64 ": not what etude predict "
-                             "writes",
-                             path, number);
-    }
-    free(line);
-    fclose(f);
-    if (status != ET_OK)
-        eti_predictions_release(out);
-    return status;
 }

@@ -12,6 +12,7 @@
 
 #include "core/base/folders.h"
 #include "core/base/seams.h"
+#include "core/image/class_color.h"
 #include "core/library/predictions.h"
 
 void
@@ -43,8 +44,10 @@ mean_of(const struct eti_sheet *s, const float *x, int C, int H, int W, int row,
     return sum / n;
 }
 
+/* Into the first S->w of a tile's STRIDE columns. */
 static void
-paint(const struct eti_sheet *s, uint8_t *rgb, const float *x, int C, int H, int W)
+paint(const struct eti_sheet *s, uint8_t *rgb, int stride, const float *x, int C, int H,
+      int W)
 {
     float least = INFINITY, most = -INFINITY;
     for (int64_t i = 0; i < (int64_t)C * H * W; i++) {
@@ -58,24 +61,17 @@ paint(const struct eti_sheet *s, uint8_t *rgb, const float *x, int C, int H, int
                 const double v =
                     scale *
                     (mean_of(s, x, C, H, W, row, column, C < 3 ? 0 : k) - least);
-                rgb[3 * (row * s->w + column) + k] =
+                rgb[3 * (row * stride + column) + k] =
                     (uint8_t)(v > 0 ? lrint(fmin(v, 255)) : 0); /* NaN is black */
             }
 }
 
-et_status
-eti_sheet_add(struct eti_sheet *s, int64_t sample, float loss, const float *x, int C,
-              int H, int W)
+/* The tile of SAMPLE in its place, to be painted. */
+static et_status
+make_tile(struct eti_sheet *s, int64_t sample, float loss, uint8_t **out)
 {
     void *block;
-    if (!eti_sheet_wants(s, loss))
-        return ET_OK;
-    if (s->n == 0) {
-        s->w = W < ETI_TILE ? W : ETI_TILE;
-        s->h = H < ETI_TILE ? H : ETI_TILE;
-    }
     ET_TRY(et_alloc(s->cx, 3 * (size_t)s->w * (size_t)s->h, &block));
-    paint(s, block, x, C, H, W);
     if (s->n == ETI_TILES)
         et_free(s->cx, s->rgb[--s->n]);
     int at = s->n++;
@@ -86,7 +82,61 @@ eti_sheet_add(struct eti_sheet *s, int64_t sample, float loss, const float *x, i
     }
     s->loss[at] = loss;
     s->sample[at] = sample;
-    s->rgb[at] = block;
+    s->rgb[at] = *out = block;
+    return ET_OK;
+}
+
+et_status
+eti_sheet_add(struct eti_sheet *s, int64_t sample, float loss, const float *x, int C,
+              int H, int W)
+{
+    uint8_t *rgb;
+    if (!eti_sheet_wants(s, loss))
+        return ET_OK;
+    if (s->n == 0) {
+        s->w = W < ETI_TILE ? W : ETI_TILE;
+        s->h = H < ETI_TILE ? H : ETI_TILE;
+    }
+    ET_TRY(make_tile(s, sample, loss, &rgb));
+    paint(s, rgb, s->w, x, C, H, W);
+    return ET_OK;
+}
+
+/* Row ROW of a tile that is three times W wide: the colours of CHOSEN over the picture
+ * that is in its first third, then LABEL's and CHOSEN's alone. */
+static void
+paint_masks(const struct eti_sheet *s, uint8_t *rgb, int w, const int32_t *label,
+            const int32_t *chosen, int H, int W)
+{
+    for (int row = 0; row < s->h; row++)
+        for (int column = 0; column < w; column++) {
+            uint8_t *to = rgb + 3 * (row * s->w + column), color[3];
+            const int64_t at = (int64_t)(row * H / s->h) * W + column * W / w;
+            const bool is_over = eti_class_color(chosen[at], to + 2 * (size_t)w * 3);
+            memcpy(color, to + 2 * (size_t)w * 3, 3);
+            for (int k = 0; k < 3 && is_over; k++)
+                to[k] = (uint8_t)((to[k] + color[k]) / 2);
+            (void)eti_class_color(label[at], to + (size_t)w * 3);
+        }
+}
+
+et_status
+eti_sheet_add_masks(struct eti_sheet *s, int64_t sample, float loss, const float *x,
+                    int C, int H, int W, const int32_t *label, const int32_t *chosen)
+{
+    uint8_t *rgb;
+    const int w = W < ETI_TILE ? W : ETI_TILE;
+    if (!eti_sheet_wants(s, loss))
+        return ET_OK;
+    if (s->n == 0) {
+        s->w = w;
+        s->h = H < ETI_TILE ? H : ETI_TILE;
+    }
+    s->w = 3 * w;
+    ET_TRY(make_tile(s, sample, loss, &rgb));
+    const struct eti_sheet third = {.w = w, .h = s->h};
+    paint(&third, rgb, s->w, x, C, H, W);
+    paint_masks(s, rgb, w, label, chosen, H, W);
     return ET_OK;
 }
 
@@ -136,7 +186,7 @@ read_head(FILE *f, struct eti_sheet *out, int *n)
         return false;
     if (*n == 0)
         return true;
-    return out->w > 0 && out->w <= ETI_TILE && out->h > 0 && out->h <= ETI_TILE &&
+    return out->w > 0 && out->w <= 3 * ETI_TILE && out->h > 0 && out->h <= ETI_TILE &&
            h == out->h && w == *n * out->w;
 }
 
