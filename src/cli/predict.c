@@ -5,188 +5,119 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "cli/cli.h"
-#include "core/library/predictions.h"
-#include "core/trainer/state.h"
-
-struct taken {
-    struct cli *c;
-    struct eti_predictions all;
-    struct eti_sheet sheet;
-    float *picture; /* of a batch, on the host; grows */
-    size_t bytes;
-};
-
-/* The images of the batch as [N][H][W][C] in T->picture; false: it has none that can be
- * shown. */
-static bool
-read_pictures(struct taken *t, const struct et_batch *b, struct et_desc *d)
-{
-    const struct et_batch_field *x = &b->field[ET_FIELD_X];
-    void *block;
-    *d = x->desc;
-    const size_t bytes = et_desc_bytes(d);
-    if (b->fields[ET_FIELD_X].kind != ET_FIELD_IMAGE || d->dtype != ET_F32 ||
-        (!x->host.f32 && !x->tensor))
-        return false;
-    if (t->bytes < bytes) {
-        if (et_alloc(t->c->cx, bytes, &block) != ET_OK)
-            return false;
-        et_free(t->c->cx, t->picture);
-        t->picture = block;
-        t->bytes = bytes;
-    }
-    if (x->host.f32) { /* as the loader left it: channels are last */
-        memcpy(t->picture, x->host.f32, bytes);
-        return true;
-    }
-    if (et_alloc(t->c->cx, bytes, &block) != ET_OK)
-        return false;
-    float *from = block;
-    const bool is_read = et_tensor_read(t->c->cx, x->tensor, from, bytes) == ET_OK;
-    const int64_t C = d->shape[1], area = d->shape[2] * d->shape[3];
-    for (int64_t n = 0; n < d->shape[0] && is_read; n++)
-        for (int64_t k = 0; k < C; k++)
-            for (int64_t i = 0; i < area; i++)
-                t->picture[(n * area + i) * C + k] = from[(n * C + k) * area + i];
-    et_free(t->c->cx, from);
-    return is_read;
-}
-
-/* The pictures of those of the batch, from sample FROM on, that are wrong and worst. */
-static et_status
-keep_pictures(struct taken *t, const struct et_batch *b, int64_t from)
-{
-    const struct eti_predictions *all = &t->all;
-    struct et_desc d;
-    bool any = false;
-    for (int64_t i = from; i < all->n; i++)
-        any = any || (all->class[i] != all->label[i] &&
-                      eti_sheet_wants(&t->sheet, all->loss[i]));
-    if (!any)
-        return ET_OK;
-    if (!read_pictures(t, b, &d)) {
-        et_error_clear(t->c->cx); /* the numbers do without */
-        return ET_OK;
-    }
-    const int64_t each = d.shape[1] * d.shape[2] * d.shape[3];
-    for (int64_t i = from; i < all->n; i++)
-        if (all->class[i] != all->label[i])
-            ET_TRY(eti_sheet_add(&t->sheet, i, all->loss[i],
-                                 t->picture + (i - from) * each, (int)d.shape[1],
-                                 (int)d.shape[2], (int)d.shape[3]));
-    return ET_OK;
-}
-
-/* The N labels of the batch; data without any have some that count nothing. The caller
- * frees *OUT. */
-static et_status
-read_labels(const struct et_state *s, const struct et_batch *b, int64_t n,
-            int32_t **out)
-{
-    const struct et_batch_field *target = &b->field[ET_FIELD_TARGET];
-    const size_t bytes = (size_t)n * sizeof **out;
-    void *block;
-    if (b->n_fields > ET_FIELD_TARGET &&
-        (target->desc.ndim != 1 || target->desc.dtype != ET_I32))
-        return ET_FAIL(s->cx, ET_ENOTSUP,
-                       "predict is for data whose samples have one class each");
-    ET_TRY(et_alloc(s->cx, bytes, &block));
-    *out = block;
-    for (int64_t i = 0; i < n; i++)
-        (*out)[i] = ET_IGNORE_INDEX;
-    if (b->n_fields <= ET_FIELD_TARGET)
-        return ET_OK;
-    if (target->host.i32) {
-        memcpy(block, target->host.i32, bytes);
-        return ET_OK;
-    }
-    et_status status = et_tensor_read(s->cx, target->tensor, block, bytes);
-    if (status != ET_OK)
-        et_free(s->cx, block);
-    return status;
-}
-
-static et_status
-take(void *data, const struct et_state *s, const struct et_prediction *p)
-{
-    struct taken *t = data;
-    const int64_t from = t->all.n, n = p->desc.shape[0];
-    if (p->desc.ndim != 2)
-        return ET_FAIL(s->cx, ET_ENOTSUP,
-                       "predict is for models that give each sample a class; this one "
-                       "gives %d axes",
-                       p->desc.ndim);
-    int32_t *label = NULL;
-    ET_TRY(read_labels(s, p->batch, n, &label));
-    et_status status =
-        eti_predictions_add(&t->all, p->outputs, label, n, (int)p->desc.shape[1]);
-    et_free(s->cx, label);
-    return status == ET_OK ? keep_pictures(t, p->batch, from) : status;
-}
+#include "cli/predict.h"
+#include "core/data/loader_impl.h"
 
 /* ---- what is written ---- */
 
-/* RUN/predictions/LABEL with ENDING. */
+/* RUN/predictions, which is made. */
 static int
-place(struct cli *c, const char *directory, const char *label, const char *ending,
-      char *path, size_t size)
+place(struct cli *c, const char *directory, char *path, size_t size)
 {
-    snprintf(path, size, "%s/predictions", directory);
+    if ((size_t)snprintf(path, size, "%s/predictions", directory) >= size)
+        return cli_fail(c, CLI_E_WRITE, NULL, "the path of predictions is too long");
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return cli_fail(c, CLI_E_WRITE, NULL, "cannot make %s: %s", path,
                         strerror(errno));
-    if ((size_t)snprintf(path, size, "%s/predictions/%s.%s", directory, label,
-                         ending) >= size)
-        return cli_fail(c, CLI_E_WRITE, NULL, "the path of predictions is too long");
     return CLI_OK;
 }
 
+/* For the screen Results. */
 static int
-write_all(struct cli *c, const struct taken *t, const struct eti_origin_run *from,
-          const char *label)
+keep(struct cli *c, const struct cli_taken *t, const struct eti_origin_run *from,
+     const char *label)
 {
-    char path[PATH_MAX + 64];
-    enum eti_predictions_as as = ETI_AS_CSV;
-    if (c->opt.output) {
-        (void)eti_predictions_format(c->opt.output, &as);
-        et_status status = eti_predictions_write(&t->all, c->opt.output, as);
-        return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
-    }
-    int code = place(c, from->directory, label, "csv", path, sizeof path);
+    char folder[PATH_MAX], path[PATH_MAX + 80];
+    int code = place(c, from->directory, folder, sizeof folder);
     if (code != CLI_OK)
         return code;
-    et_status status = eti_predictions_write(&t->all, path, as);
+    snprintf(path, sizeof path, "%s/%.64s.ppm", folder, label);
+    et_status status = eti_sheet_write(&t->sheet, path);
     if (status == ET_OK)
-        code = place(c, from->directory, label, "ppm", path, sizeof path);
-    if (status == ET_OK && code == CLI_OK)
-        status = eti_sheet_write(&t->sheet, path);
-    return status == ET_OK ? code : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+        status = eti_predictions_keep(&t->all, folder, label);
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+}
+
+static int
+write_all(struct cli *c, struct cli_taken *t, const struct eti_origin_run *from,
+          const char *label)
+{
+    enum eti_predictions_as as = ETI_AS_CSV;
+    et_status status;
+    if (!c->opt.output)
+        return keep(c, t, from, label);
+    (void)eti_predictions_format(c->opt.output, &as);
+    if (eti_detail_has(t->all.answer, as))
+        status = eti_detail_write(&t->detail, &t->all);
+    else if (as == ETI_AS_FOLDER)
+        return cli_fail(c, CLI_E_VALUE, NULL,
+                        "-o %s: a folder is for masks; these answers are %s",
+                        c->opt.output, eti_answer_names[t->all.answer]);
+    else
+        status = eti_predictions_write(&t->all, c->opt.output, as);
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_OUTPUT, status);
+}
+
+static void
+print_sum(const struct eti_predictions *all, const struct eti_predictions_sum *sum,
+          const char *label)
+{
+    const double n = sum->counted > 0 ? (double)sum->counted : 1;
+    const double share = (double)sum->right / n;
+    et_print(stdout, "%s: %" PRId64 " samples, ", label, all->n);
+    switch (all->answer) {
+    case ETI_ANSWER_MASK:
+        et_print(stdout, "%.4f of %" PRId64 " pixels right, mean IoU %.4f", share,
+                 sum->counted, sum->mean_iou);
+        break;
+    case ETI_ANSWER_TOKENS:
+        et_print(stdout, "%" PRId64 " of %" PRId64 " tokens right (%.4f)", sum->right,
+                 sum->counted, share);
+        break;
+    case ETI_ANSWER_VALUES:
+        et_print(stdout, "off by %.6g in the mean, R2 %.4f", sum->mae, sum->r2);
+        break;
+    default:
+        et_print(stdout, "%" PRId64 " right (%.4f)", sum->right, share);
+        break;
+    }
+    et_print(stdout, ", loss %.6g\n", sum->loss);
+}
+
+/* The IoU of each class, as it is called. */
+static void
+print_classes(const struct eti_predictions *all)
+{
+    char name[80];
+    for (int k = 0; k < all->classes && all->answer == ETI_ANSWER_MASK; k++) {
+        const double iou = eti_predictions_iou(all, k);
+        if (!isnan(iou))
+            et_print(stdout, "  IoU %.4f  %s\n", iou,
+                     eti_predictions_name(all, k, name, sizeof name));
+    }
 }
 
 static int
 say(struct cli *c, const struct eti_predictions *all, const char *label,
     const struct eti_origin_run *from)
 {
-    int64_t right = 0, known = 0;
-    double loss = 0;
-    for (int64_t i = 0; i < all->n; i++)
-        if (all->label[i] >= 0) {
-            known++;
-            right += all->class[i] == all->label[i];
-            loss += (double)all->loss[i];
-        }
-    const double n = known > 0 ? (double)known : 1;
-    if (c->opt.json)
-        return cli_print_json(json_pack("{s:s, s:I, s:i, s:f, s:f, s:s?}", "data",
-                                        label, "samples", (json_int_t)all->n, "classes",
-                                        all->classes, "accuracy", (double)right / n,
-                                        "loss", loss / n, "file", c->opt.output));
-    et_print(stdout, "%s: %" PRId64 " samples, %" PRId64 " right (%.4f), loss %.6g\n",
-             label, all->n, right, (double)right / n, loss / n);
+    struct eti_predictions_sum sum;
+    eti_predictions_sum(all, &sum);
+    if (c->opt.json) {
+        json_t *json = eti_predictions_json(all, label);
+        json_object_del(json, "worst");
+        if (c->opt.output)
+            json_object_set_new(json, "file", json_string(c->opt.output));
+        return cli_print_json(json);
+    }
+    print_sum(all, &sum, label);
+    print_classes(all);
     if (c->opt.output)
         et_print(stdout, "written to %s\n", c->opt.output);
     else
@@ -194,54 +125,91 @@ say(struct cli *c, const struct eti_predictions *all, const char *label,
     return CLI_OK;
 }
 
-static const struct et_evaluator *
-find_data(const struct eti_assembly *a, const char *wanted)
+/* ---- the data ---- */
+
+static et_status
+take_all(struct et_trainer *trainer, const struct et_evaluator *data,
+         struct cli_taken *t)
 {
-    for (int i = 0; i < a->config.n_evaluators; i++)
-        if (!wanted || strcmp(a->evaluator[i].label, wanted) == 0)
-            return &a->evaluator[i];
-    return NULL;
+    const struct et_data_facts *facts = &data->loader->data->facts;
+    ET_TRY(et_trainer_predict(trainer, data->loader, cli_take_batch, t));
+    return eti_predictions_set_names(&t->all, facts->class_names,
+                                     (int)et_facts_classes(facts));
 }
 
 static int
-predict(struct cli *c, struct eti_assembly *a, const struct eti_origin_run *from,
-        void *wanted) /* the label of the data; NULL: the first */
+predict_one(struct cli *c, struct et_trainer *trainer, const struct et_evaluator *data,
+            const struct eti_origin_run *from)
 {
-    struct taken t = {.c = c, .all.cx = c->cx, .sheet.cx = c->cx};
-    struct et_trainer *trainer;
-    const struct et_evaluator *data = find_data(a, wanted);
-    if (!data)
-        return cli_fail(c, CLI_E_OPERAND, NULL, "the recipe has no eval_data '%s'",
-                        (const char *)wanted);
-    if (!c->opt.output && !from->directory[0])
-        return cli_fail(c, CLI_E_OPERAND, NULL,
-                        "without a run to keep it in, predict needs -o FILE");
-    et_status status = et_trainer_new(c->cx, &a->config, &trainer);
-    if (status != ET_OK)
-        return cli_fail_status(c, ETI_STAGE_PARTS, status);
-    status = et_trainer_predict(trainer, data->loader, take, &t);
+    struct cli_taken t = {.cx = c->cx};
+    t.all.cx = t.sheet.cx = t.detail.cx = c->cx;
+    if (c->opt.output && eti_predictions_format(c->opt.output, &t.detail.as))
+        t.detail.path = t.detail.as == ETI_AS_CSV ? NULL : c->opt.output;
+    et_status status = take_all(trainer, data, &t);
     int code = status == ET_OK ? write_all(c, &t, from, data->label)
                                : cli_fail_status(c, ETI_STAGE_RUN, status);
     if (code == CLI_OK)
         code = say(c, &t.all, data->label, from);
-    et_trainer_free(&trainer);
-    eti_predictions_release(&t.all);
-    eti_sheet_release(&t.sheet);
-    et_free(c->cx, t.picture);
+    cli_taken_release(&t);
     return code;
+}
+
+/* Of data that are not WANTED none, where that is not NULL. A file takes the first. */
+static int
+predict(struct cli *c, struct eti_assembly *a, const struct eti_origin_run *from,
+        void *wanted)
+{
+    struct et_trainer *trainer = NULL;
+    int code = CLI_OK, done = 0;
+    if (!c->opt.output && !from->directory[0])
+        return cli_fail(c, CLI_E_OPERAND, NULL,
+                        "without a run to keep it in, predict needs -o FILE");
+    for (int i = 0; i < a->config.n_evaluators && code == CLI_OK; i++) {
+        if ((wanted && strcmp(a->evaluator[i].label, wanted) != 0) ||
+            (done > 0 && c->opt.output))
+            continue;
+        et_status status =
+            trainer ? ET_OK : et_trainer_new(c->cx, &a->config, &trainer);
+        code = status == ET_OK ? predict_one(c, trainer, &a->evaluator[i], from)
+                               : cli_fail_status(c, ETI_STAGE_PARTS, status);
+        done++;
+    }
+    et_trainer_free(&trainer);
+    if (done == 0 && !wanted)
+        return cli_fail(c, CLI_E_OPERAND, NULL, "the recipe has no eval_data");
+    if (done == 0)
+        return cli_fail(c, CLI_E_OPERAND, NULL, "the recipe has no eval_data '%s'",
+                        (const char *)wanted);
+    return code;
+}
+
+/* -o FOLDER, if it is there, is -o FOLDER/. */
+static void
+name_folder(struct cli *c, char *name, size_t size)
+{
+    struct stat is;
+    const size_t n = c->opt.output ? strlen(c->opt.output) : 0;
+    if (n == 0 || c->opt.output[n - 1] == '/' || n + 2 > size ||
+        stat(c->opt.output, &is) != 0 || !S_ISDIR(is.st_mode))
+        return;
+    snprintf(name, size, "%s/", c->opt.output);
+    c->opt.output = name;
 }
 
 int
 cli_predict(struct cli *c)
 {
     enum eti_predictions_as as;
+    char folder[PATH_MAX];
     const char *wanted = c->n_args > 1 ? c->arg[1] : NULL;
     if (c->n_args > 2)
         return cli_fail(c, CLI_E_OPERAND, NULL, "predict has one operand too many: %s",
                         c->arg[2]);
+    name_folder(c, folder, sizeof folder);
     if (c->opt.output && !eti_predictions_format(c->opt.output, &as))
         return cli_fail(c, CLI_E_VALUE, NULL,
-                        "-o %s: the name must end with .csv, .jsonl or .npz",
+                        "-o %s: the name must end with .csv, .jsonl or .npz, or with / "
+                        "for a folder of masks",
                         c->opt.output);
     if (c->n_args > 1)
         c->n_args = 1;
