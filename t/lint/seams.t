@@ -23,6 +23,7 @@ my %past = (
     'src/core/callbacks/image_visualizer.c' => ['mkdir', $picture],
     'src/core/callbacks/mlperf.c' => ['fopen fsync mkdir open', "$proc; $picture"],
     'src/core/image/encode.c' => ['fopen rename unlink', $picture],
+    'src/core/callbacks/prediction_tracker.c' => ['mkdir', $picture],
     'src/core/callbacks/profiler.c' => ['mkdir unlink', $picture],
     'src/core/callbacks/system_metrics_monitor.c' => ['open', $proc],
     'src/core/callbacks/weights_saver.c' => ['mkdir', $picture],
@@ -37,6 +38,8 @@ my %past = (
     'src/core/recipe/recipe.c' => ['open', $reader],
     'src/core/journal/events.c' => ['ftruncate', 'cuts off what a crash left of a record'],
     'src/core/library/facts.c' => ['fopen', $proc],
+    'src/core/library/predictions_detail.c' => ['mkdir', 'a folder that the user asked for'],
+    'src/core/library/tracked.c' => ['fopen', $picture],
     'src/core/library/index.c' => ['unlink', 'a cache, of SQLite\'s: made again'],
     'src/core/library/index_look.c' => ['opendir', 'of that cache: only to look'],
 );
