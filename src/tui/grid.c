@@ -252,6 +252,17 @@ tui_put_ch(const struct tui_pane *p, int y, int x, uint32_t ch, enum tui_role ro
     c->ch = ch;
     c->role = (uint8_t)role;
     c->attr = (uint8_t)attr;
+    c->upper = c->lower = 0;
+}
+
+void
+tui_put_pixels(const struct tui_pane *p, int y, int x, uint32_t upper, uint32_t lower)
+{
+    struct tui_cell *c = cell_at(p, y, x);
+    if (!c || p->grid->glyphs->is_ascii || p->grid->is_mono)
+        return;
+    c->upper = TUI_RGB | upper;
+    c->lower = TUI_RGB | lower;
 }
 
 int
@@ -421,8 +432,11 @@ void
 tui_tint(const struct tui_pane *p, enum tui_role role)
 {
     for (int y = 0; y < p->h; y++)
-        for (int x = 0; x < p->w; x++)
-            cell_at(p, y, x)->role = (uint8_t)role;
+        for (int x = 0; x < p->w; x++) {
+            struct tui_cell *c = cell_at(p, y, x);
+            c->role = (uint8_t)role;
+            c->upper = c->lower = 0;
+        }
 }
 
 void

@@ -23,7 +23,11 @@ struct tui_cell {
     uint8_t role;   /* enum tui_role */
     uint8_t attr;   /* enum tui_attr, or-ed */
     uint8_t ground; /* enum tui_ground */
+    /* Of a picture: its upper and its lower half, TUI_RGB | 0xrrggbb, where the
+     * terminal has 256 colours or more; elsewhere CH stands for both. 0: CH alone. */
+    uint32_t upper, lower;
 };
+enum { TUI_RGB = 0x1000000 };
 
 enum tui_attr {
     TUI_BOLD = 1,
@@ -75,6 +79,10 @@ struct tui_pane tui_pane_part(const struct tui_pane *p, int y, int x, int h, int
 /* Puts a character there. */
 void tui_put_ch(const struct tui_pane *p, int y, int x, uint32_t ch, enum tui_role role,
                 int attr);
+/* The character that is there stands for two pixels, 0xrrggbb each: nothing in ASCII,
+ * nor without colours. */
+void tui_put_pixels(const struct tui_pane *p, int y, int x, uint32_t upper,
+                    uint32_t lower);
 /* Puts text there. Returns the columns that it took, or would have: x + that is where
  * the next begins. */
 int tui_put(const struct tui_pane *p, int y, int x, enum tui_role role,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* halves.c: a picture in half blocks. A cell has one colour: where both of its pixels
- * are about as bright it is full, else the brighter one is its half. */
+/* halves.c: a picture in half blocks. Where the terminal has few colours a cell has one
+ * shade: where both of its pixels are about as bright it is full, else the brighter one
+ * is its half. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -15,20 +16,35 @@ static const enum tui_role shades[] = {TUI_TEXT, TUI_TRACK,   TUI_RAW,
                                        TUI_DIM,  TUI_SECTION, TUI_STRONG};
 enum { SHADES = sizeof shades / sizeof *shades };
 
-/* How bright pixel Y, X of a picture of ROWS x COLS is, of which RGB [H][W] is shown:
- * 0 to 255. */
+/* The mean of channel C of what pixel Y, X of a picture of ROWS x COLS shows of RGB
+ * [H][W]. */
 static int
-brightness(const uint8_t *rgb, int w, int h, int rows, int cols, int y, int x)
+mean_of(const uint8_t *rgb, int w, int h, int rows, int cols, int y, int x, int c)
 {
     const int y0 = y * h / rows, y1 = (y + 1) * h / rows;
     const int x0 = x * w / cols, x1 = (x + 1) * w / cols;
     int64_t sum = 0, n = 0;
     for (int i = y0; i < y1 || i == y0; i++)
-        for (int k = x0; k < x1 || k == x0; k++, n++) {
-            const uint8_t *c = rgb + 3 * ((int64_t)i * w + k);
-            sum += (2 * c[0] + 5 * c[1] + c[2]) / 8;
-        }
+        for (int k = x0; k < x1 || k == x0; k++, n++)
+            sum += rgb[3 * ((int64_t)i * w + k) + c];
     return (int)(sum / n);
+}
+
+/* That pixel, 0xrrggbb. */
+static uint32_t
+pixel_of(const uint8_t *rgb, int w, int h, int rows, int cols, int y, int x)
+{
+    uint32_t pixel = 0;
+    for (int c = 0; c < 3; c++)
+        pixel = pixel << 8 | (uint32_t)mean_of(rgb, w, h, rows, cols, y, x, c);
+    return pixel;
+}
+
+/* 0 to 255. */
+static int
+brightness(uint32_t pixel)
+{
+    return (int)(2 * (pixel >> 16) + 5 * (pixel >> 8 & 255) + (pixel & 255)) / 8;
 }
 
 static int
@@ -53,13 +69,16 @@ tui_halves_draw(const struct tui_pane *p, const uint8_t *rgb, int w, int h)
     const bool is_ascii = p->grid->glyphs->is_ascii;
     const int rows = is_ascii ? p->h : 2 * p->h;
     for (int y = 0; y < p->h; y++)
-        for (int x = 0; x < p->w; x++)
-            if (is_ascii)
-                tui_put_ch(p, y, x,
-                           (unsigned char)
-                               ramp[brightness(rgb, w, h, rows, p->w, y, x) * 9 / 255],
+        for (int x = 0; x < p->w; x++) {
+            const int row = is_ascii ? y : 2 * y;
+            const uint32_t upper = pixel_of(rgb, w, h, rows, p->w, row, x);
+            if (is_ascii) {
+                tui_put_ch(p, y, x, (unsigned char)ramp[brightness(upper) * 9 / 255],
                            TUI_TEXT, 0);
-            else
-                put_pair(p, y, x, brightness(rgb, w, h, rows, p->w, 2 * y, x),
-                         brightness(rgb, w, h, rows, p->w, 2 * y + 1, x));
+                continue;
+            }
+            const uint32_t lower = pixel_of(rgb, w, h, rows, p->w, row + 1, x);
+            put_pair(p, y, x, brightness(upper), brightness(lower));
+            tui_put_pixels(p, y, x, upper, lower);
+        }
 }

@@ -308,9 +308,37 @@ tui_term_size(const struct tui_term *t, int *rows, int *cols)
 
 /* ---- showing ---- */
 
+/* Of a pixel, in colours of the terminal. Of all colours the last three bits are left
+ * out: pairs of colours are not without number, and below 8 they are the palette's. */
+static int
+pixel_color(const struct tui_term *t, uint32_t rgb)
+{
+    if (t->depth == TUI_DEPTH_TRUE)
+        return (int)((rgb & 0xf8f8f8) | 0x040404);
+    return tui_nearest_index((int)(rgb & 0xffffff));
+}
+
+/* Two pixels of a picture; false: the terminal has too few colours. */
+static bool
+put_pixels(struct tui_term *t, int y, int x, const struct tui_cell *c)
+{
+    static const wchar_t half[] = {0x2580, 0};
+    cchar_t cell;
+    if (c->upper == 0 || (t->depth != TUI_DEPTH_TRUE && t->depth != TUI_DEPTH_256))
+        return false;
+    int pair = alloc_pair(pixel_color(t, c->upper), pixel_color(t, c->lower));
+    if (pair < 0)
+        return false;
+    setcchar(&cell, half, 0, 0, &pair);
+    mvadd_wch(y, x, &cell);
+    return true;
+}
+
 static void
 put_cell(struct tui_term *t, int y, int x, const struct tui_cell *c)
 {
+    if (put_pixels(t, y, x, c))
+        return;
     const wchar_t text[] = {(wchar_t)c->ch, 0};
     if (t->look[c->role][c->ground].pair < 0)
         find_look(t, (enum tui_role)c->role, (enum tui_ground)c->ground);
@@ -359,7 +387,7 @@ tui_term_show(struct tui_term *t, const struct tui_grid *g)
     for (int i = 0; i < g->rows * g->cols; i++) {
         const struct tui_cell *a = &g->cell[i], *b = &t->shown.cell[i];
         if (a->ch == b->ch && a->role == b->role && a->attr == b->attr &&
-            a->ground == b->ground)
+            a->ground == b->ground && a->upper == b->upper && a->lower == b->lower)
             continue;
         put_cell(t, i / g->cols, i % g->cols, a);
         changed++;

@@ -66,8 +66,8 @@ channel_distance(int a, int b, int shift)
 }
 
 /* The nearest of xterm's cube and greys. The first 16 are the user's own. */
-static int
-nearest_index(int rgb)
+int
+tui_nearest_index(int rgb)
 {
     int best = 16, least = 1 << 30;
     for (int i = 16; i < 256; i++) {
@@ -157,7 +157,7 @@ read_color(const char *text, struct tui_ink *ink)
     int index = index_of(text), rgb = rgb_of(text + is_marked);
     const char *slash = strchr(text, '/');
     if (rgb >= 0 && (is_marked || slash)) {
-        index = slash ? index_of(slash + 1) : nearest_index(rgb);
+        index = slash ? index_of(slash + 1) : tui_nearest_index(rgb);
         if (index < 0)
             return false;
         ink->rgb = rgb;

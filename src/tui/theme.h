@@ -138,6 +138,8 @@ const char *tui_role_word(enum tui_role role);
 double tui_contrast(int a, int b);
 /* 0xrrggbb of number INDEX of xterm's 256. */
 int tui_index_rgb(int index);
+/* The nearest to 0xrrggbb of xterm's cube and greys: 16 to 255. */
+int tui_nearest_index(int rgb);
 
 /* Of a line of a log: enum et_log_level; -1: one that was printed without. */
 enum tui_role tui_level_role(int level);
