@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* results.h: what a run's model made of each sample, as `etude predict` wrote it: which
  * classes are taken for which, numbers of each class, and the worst mistakes with their
- * pictures. A view of Runs. */
+ * pictures or masks; passages of tokens by their losses; values; and the same samples
+ * at each evaluation, where the callback prediction_tracker kept them. A view of
+ * Runs. */
 #ifndef TUI_RESULTS_H
 #define TUI_RESULTS_H
 
 #include <limits.h>
 
 #include "core/library/predictions.h"
+#include "core/library/tracked.h"
 #include "tui/app.h"
 #include "tui/job.h"
 
@@ -15,6 +18,7 @@ enum tui_results_panel {
     TUI_RESULTS_CONFUSION,
     TUI_RESULTS_CLASSES,
     TUI_RESULTS_WORST,
+    TUI_RESULTS_TRACKED,
     TUI_RESULTS_PANELS
 };
 
@@ -39,7 +43,10 @@ struct tui_results {
     bool of_pair;            /* those of LABEL taken for CLASS alone */
     int64_t mistake[TUI_RESULTS_WORST_MOST];
     int n_mistakes;
-    struct tui_job job; /* etude predict, while it works */
+    json_t *track;             /* the same samples at each evaluation; NULL: not kept */
+    struct eti_sheet pictures; /* of these samples */
+    struct tui_list tracked;   /* of these samples */
+    struct tui_job job;        /* etude predict, while it works */
 };
 
 /* ---- results.c ---- */
@@ -51,7 +58,10 @@ bool tui_results_act(struct tui_results *r, enum tui_action action);
 bool tui_results_tick(struct tui_results *r);
 const char *tui_results_hint(const struct tui_results *r, enum tui_action action);
 enum tui_role tui_results_message(const struct tui_results *r, char *buf, size_t size);
-/* So many samples of LABEL were taken for CLASS; of LABEL there are so many. */
+/* Has each sample, or each of its pixels, a class? */
+bool tui_results_has_classes(const struct tui_results *r);
+/* So many samples, or pixels, of LABEL were taken for CLASS; of LABEL there are so
+ * many. */
 int64_t tui_results_count(const struct tui_results *r, int label, int class);
 int64_t tui_results_samples(const struct tui_results *r, int label);
 
@@ -59,10 +69,21 @@ int64_t tui_results_samples(const struct tui_results *r, int label);
 
 void tui_results_draw(struct tui_results *r, const struct tui_pane *p);
 
+/* ---- results_worst.c ---- */
+
+/* The worst samples in all of P: mistakes as pictures, passages, values. */
+void tui_results_draw_worst(struct tui_results *r, const struct tui_pane *p);
+
+/* ---- results_track.c ---- */
+
+/* The same samples at each evaluation, in all of P. */
+void tui_results_draw_tracked(struct tui_results *r, const struct tui_pane *p);
+
 /* ---- halves.c ---- */
 
-/* RGB [H][W][3] in all of P, two rows of pixels to a row of cells, in shades of grey;
- * where glyphs are ASCII one, in characters. */
+/* RGB [H][W][3] in all of P, two rows of pixels to a row of cells, in its colours or,
+ * where the terminal has few, in shades of grey; where glyphs are ASCII one, in
+ * characters. */
 void tui_halves_draw(const struct tui_pane *p, const uint8_t *rgb, int w, int h);
 
 #endif

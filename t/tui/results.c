@@ -45,6 +45,9 @@ test_halves(void)
     is_int(cell(&g, 0, 2)->role, TUI_STRONG, "white is the brightest shade");
     is_int(cell(&g, 1, 0)->ch, 0x2588, "greys that are alike are one block");
     ok(cell(&g, 1, 0)->role != TUI_STRONG, "of a darker shade");
+    is_int(cell(&g, 0, 0)->upper, TUI_RGB | 0xffffff,
+           "a terminal with colours shows the upper pixel's");
+    is_int(cell(&g, 0, 0)->lower, TUI_RGB, "and the lower one's");
     is_int(cell(&g, 1, 2)->ch, 0x2580, "of a bright and a dark one the bright is seen");
     tui_grid_release(&g);
     need(cx, tui_grid_init(&g, cx, &tui_glyphs_ascii, 1, 2));
@@ -101,6 +104,104 @@ drawn(struct tui_results *r, int rows, int cols)
     return text;
 }
 
+/* What takes the place of classes: LABEL's masks, tokens or values. */
+static void
+write_others(void)
+{
+    static const float scores[2 * 4] = {1, 1, 0, 0, 0, 0, 1, 1};
+    static const int32_t label[4] = {0, 0, 1, 0}, text[3] = {'c', 'a', 't'},
+                         next[3] = {'a', 't', 's'};
+    static const float picture[4] = {0, 1, 1, 0}, value[] = {1, 2}, target[] = {1, 4};
+    static float tokens[3 * 256];
+    int32_t chosen[4];
+    float loss[3];
+    char path[256];
+    snprintf(path, sizeof path, "%s/predictions", folder);
+    struct eti_predictions all = {.cx = cx};
+    struct eti_sheet sheet = {.cx = cx};
+    need(cx, eti_predictions_add_mask(&all, scores, label, 4, 2, chosen));
+    need(cx,
+         eti_sheet_add_masks(&sheet, 0, all.loss[0], picture, 1, 2, 2, label, chosen));
+    need(cx, eti_predictions_keep(&all, path, "a-masks"));
+    eti_predictions_release(&all);
+    tokens[0 * 256 + 'a'] = tokens[1 * 256 + 'x'] = tokens[2 * 256 + 's'] = 9;
+    need(cx, eti_predictions_add_tokens(&all, tokens, next, 3, 256, chosen, loss));
+    need(cx, eti_predictions_keep_sequence(&all, text, next, chosen, loss, 3));
+    need(cx, eti_predictions_keep(&all, path, "b-tokens"));
+    eti_predictions_release(&all);
+    need(cx, eti_predictions_add_values(&all, value, target, 2, 1));
+    need(cx, eti_predictions_keep(&all, path, "c-values"));
+    eti_predictions_release(&all);
+    snprintf(path, sizeof path, "%s/predictions/a-masks.ppm", folder);
+    need(cx, eti_sheet_write(&sheet, path));
+    eti_sheet_release(&sheet);
+}
+
+/* The same two samples of three classes, at two evaluations, and once more at the
+ * second: a run that was resumed. */
+static void
+write_tracked(void)
+{
+    static const float early[] = {9, 0, 0, 0, 9, 0}, late[] = {9, 0, 0, 0, 0, 9};
+    static const int32_t label[] = {0, 2};
+    static const float picture[2 * 4] = {0, 1, 1, 0, 1, 1, 0, 0};
+    char path[256];
+    struct eti_tracked_batch b = {
+        .outputs = early,
+        .desc = {.dtype = ET_F32, .ndim = 2, .shape = {2, 3}},
+        .target = label,
+        .image = picture,
+        .image_desc = {.dtype = ET_F32, .ndim = 4, .shape = {2, 1, 2, 2}},
+        .batch = 10,
+    };
+    snprintf(path, sizeof path, "%s/predictions", folder);
+    need(cx, eti_tracked_write(cx, path, "d-track", &b));
+    b.batch = 20;
+    need(cx, eti_tracked_write(cx, path, "d-track", &b));
+    b.outputs = late;
+    need(cx, eti_tracked_write(cx, path, "d-track", &b));
+}
+
+static void
+test_others(struct tui_app *app, const json_t *facts)
+{
+    struct tui_results r;
+    write_others();
+    write_tracked();
+    tui_results_open(&r, app, facts);
+    is_int(r.n_data, 6, "other answers are listed beside them");
+    is_int(tui_results_count(&r, 0, 1), 1, "of masks pixels are counted");
+    ok(strstr(drawn(&r, 24, 80), "mean IoU") != NULL, "with their IoU");
+    r.panel = TUI_RESULTS_CLASSES;
+    ok(strstr(drawn(&r, 24, 80), ".6667    1.0000     .6667") != NULL,
+       "of each class, too");
+    r.panel = TUI_RESULTS_WORST;
+    ok(strstr(drawn(&r, 24, 80), "prediction over it, target, prediction") != NULL,
+       "and pictures of the worst");
+    tui_results_act(&r, TUI_DO_results_data);
+    ok(strstr(drawn(&r, 24, 80), "ats\n") != NULL &&
+           strstr(drawn(&r, 24, 80), " x\n") != NULL,
+       "tokens are shown as they were to come, and what was said instead");
+    tui_results_act(&r, TUI_DO_results_data);
+    ok(strstr(drawn(&r, 24, 80), "#1: target 4, value 2") != NULL,
+       "values against their targets, the worst selected");
+    tui_results_act(&r, TUI_DO_results_data);
+    is_int((int64_t)json_array_size(r.track), 2,
+           "of what was evaluated twice the last counts");
+    ok(strstr(drawn(&r, 24, 80), "10ba") && strstr(drawn(&r, 24, 80), "+ 2") &&
+           strstr(drawn(&r, 24, 80), "x 1"),
+       "the same samples are shown at each evaluation");
+    static const int size[][2] = {{1, 1}, {5, 20}, {16, 60}, {36, 120}, {50, 200}};
+    for (int data = 0; data < 6; data++, tui_results_act(&r, TUI_DO_results_data))
+        for (size_t i = 0; i < sizeof size / sizeof *size; i++)
+            for (int panel = 0; panel < TUI_RESULTS_PANELS; panel++) {
+                r.panel = (enum tui_results_panel)panel;
+                ok(drawn(&r, size[i][0], size[i][1]) != NULL,
+                   "data %d, panel %d at %d x %d", data, panel, size[i][1], size[i][0]);
+            }
+    tui_results_close(&r);
+}
+
 static void
 test_results(void)
 {
@@ -151,6 +252,7 @@ test_results(void)
                size[i][1], size[i][0]);
         }
     tui_results_close(&r);
+    test_others(&app, facts);
     json_decref(facts);
     snprintf(path, sizeof path, "rm -r '%s'", folder);
     if (system(path) != 0)
