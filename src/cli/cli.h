@@ -98,7 +98,10 @@ struct cli_options {
     int to;            /* enum of export.c; -1 = not given */
     int form;          /* place in et_model_forms; -1 = not given */
     const char *output, *metrics;
-    int64_t limit; /* samples to read; -1 = not given */
+    int64_t limit;       /* samples to read; -1 = not given */
+    bool pictures;       /* of `data show` */
+    const char *without; /* likewise: transforms */
+    int64_t epoch, from; /* likewise; -1 = not given */
     const char *length, *temperature, *top_k, *seed; /* of generate, as they stand */
     const char *jobs, *random, *list, *halving, *metric; /* of sweep, likewise */
     const char *sort, *pareto;

@@ -20,7 +20,8 @@ static const char *const exports[] = {"tensorboard", "jsonl", "csv",
 
 static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
 
-#define RECIPE_COMMANDS "train rerun sweep eval predict validate explain estimate"
+#define RECIPE_COMMANDS                                                                \
+    "train rerun sweep eval predict validate explain estimate data"
 #define LAUNCH_COMMANDS "train rerun"
 #define SCREEN_COMMANDS                                                                \
     "attach compare compose help logs runs worker" /* and etude without one */
@@ -145,6 +146,15 @@ const struct cli_option cli_option_table[] = {
         .commands = "recipes"),
     ROW("limit", 0, INT, "N", "samples or tokens to read or show, runs to list; 0: all",
         AT(limit), .group = "command", .commands = "data runs"),
+    ROW("without", 0, TEXT, "LIST", "show: leave out transforms, by name or place: 0,2",
+        AT(without), .group = "command", .commands = "data"),
+    ROW("epoch", 0, INT, "N", "show: as epoch N has it, from 0", AT(epoch),
+        .group = "command", .commands = "data"),
+    ROW("from", 0, INT, "N", "show: the first sample, a multiple of --limit", AT(from),
+        .group = "command", .commands = "data"),
+    ROW("pictures", 0, FLAG, NULL,
+        "show: JSON with pictures, class counts and transforms, as screens show them",
+        AT(pictures), .group = "command", .commands = "data"),
     ROW("sort", 0, TEXT, "KEY",
         "by a fact, a key of the recipe or a metric; -KEY: from "
         "the greatest; started otherwise",

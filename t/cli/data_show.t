@@ -50,6 +50,26 @@ Y
 run data show r.yaml
 is "$(sed -n 1p out)" "         @@@@@@@@@  @@@@@@@@@@@@@@@@@@" "a recipe's pictures are those of the data"
 is "$(grep -c @ out)" 9 "cut as its transforms say"
+run data show r.yaml --without center_crop
+is "$(grep -c @ out)" 18 "a transform can be left out by its name"
+run data show r.yaml --without 0,1
+is "$(grep -c @ out)" 18 "or by its place"
+run data show r.yaml --without flip
+exits 64 "one that is not there: exit 64"
+says err "no such transform" "says so"
+run data show r.yaml --from 1 --limit 1 --json
+is "$(tr -d ' \n' <out | sed 's/.*"target"://')" '{"shape":[],"values":[0]}}]' \
+    "the first sample can be another"
+run data show r.yaml --from 2 --limit 1
+exits 65 "which must be there: exit 65"
+run data show r.yaml --pictures --without 1
+is "$(tr -d ' \n' <out | grep -o '"counts":\[1,1\]')" '"counts":[1,1]' \
+    "for screens classes are counted"
+is "$(tr -d ' \n' <out | grep -o '"transforms":.*}\],"first"')" \
+    '"transforms":[{"name":"center_crop","on":true},{"name":"normalize","on":false}],"first"' \
+    "the transforms said, and which are on"
+is "$(tr -d ' \n' <out | grep -o '"rgb":"[0-9a-f]*"' | head -n 1)" '"rgb":"000000ffffff000000ffffff"' \
+    "and pictures given as RGB"
 run data show r.yaml eval_data --limit 2
 is "$(grep -c '^sample' out) $(grep -c '^  tokens: [0-9 ]*$' out)" "2 2" \
     "tokens of no bytes are numbers"
