@@ -320,7 +320,9 @@ act(struct tui_app *app, void *self, enum tui_action action)
     struct compose *c = self;
     (void)app;
     c->then = TUI_DO_nothing; /* it was not saved */
-    if (c->is_editing) {      /* a hint was clicked on */
+    if (c->samples.is_open)
+        return tui_samples_act(&c->samples, action);
+    if (c->is_editing) { /* a hint was clicked on */
         bool is_done = compose_act_typing(c, action);
         compose_refresh(c);
         return is_done;
@@ -393,6 +395,9 @@ act(struct tui_app *app, void *self, enum tui_action action)
     case TUI_DO_compose_faults:
         compose_list_faults(c);
         break;
+    case TUI_DO_compose_samples:
+        compose_open_samples(c);
+        break;
     case TUI_DO_compose_ignore:
         compose_ignore(c);
         compose_list_checks(c);
@@ -448,9 +453,18 @@ place(struct tui_app *app, void *self)
 {
     struct compose *c = self;
     (void)app;
-    return c->is_editing         ? TUI_IN_typing
+    return c->samples.is_open    ? TUI_IN_samples
+           : c->is_editing       ? TUI_IN_typing
            : compose_is_empty(c) ? TUI_IN_start
                                  : TUI_IN_compose;
+}
+
+static const char *
+hint(struct tui_app *app, void *self, enum tui_action action)
+{
+    const struct compose *c = self;
+    (void)app;
+    return c->samples.is_open ? tui_samples_hint(&c->samples, action) : NULL;
 }
 
 /* The panel at Y, X of the grid; -1: no panel lies there. */
@@ -492,6 +506,8 @@ mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
 {
     struct compose *c = self;
     int top = tui_layout_frame(app->grid.rows, app->grid.cols).body.y;
+    if (c->samples.is_open)
+        return;
     if (m->what == TUI_CLICK)
         click(c, m->y + top, m->x);
     else if (m->what == TUI_WHEEL_UP)
@@ -545,6 +561,8 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
 {
     struct compose *c = self;
     const struct eti_sketch *s = c->sketch;
+    if (c->samples.is_open)
+        return tui_samples_message(&c->samples, buf, size);
     if (c->is_finding) {
         snprintf(buf, size, "/ %s", c->find.text);
         return TUI_TITLE;
@@ -625,6 +643,7 @@ close_screen(struct tui_app *app, void *self)
     tui_job_stop(&c->estimate);
     tui_job_stop(&c->explain);
     tui_job_stop(&c->launch);
+    tui_samples_close(&c->samples);
     eti_form_release(&c->form);
     eti_form_release(&c->options);
     eti_form_release(&c->before);
@@ -671,6 +690,7 @@ const struct tui_screen tui_screen_compose = {
     .close = close_screen,
     .draw = compose_draw,
     .place = place,
+    .hint = hint,
     .message = message,
     .key = key,
     .act = act,

@@ -12,6 +12,7 @@
 #include "core/compose/sketch.h"
 #include "tui/app.h"
 #include "tui/job.h"
+#include "tui/samples.h"
 
 /* What the screen needs of the program around it; all may be left out. */
 struct tui_compose_setup {
@@ -157,8 +158,9 @@ struct compose {
     double looked;  /* monotonic: when they were looked for, */
     bool was_shown; /* and whether the screen was shown at the last tick */
     struct tui_job estimate, explain, launch;
-    bool explains; /* the second job is still to come */
-    double asked;  /* monotonic: when the text was last changed */
+    struct tui_samples samples; /* instead of the recipe */
+    bool explains;              /* the second job is still to come */
+    double asked;               /* monotonic: when the text was last changed */
     struct tui_compose_numbers numbers;
     enum tui_action then;  /* what is done once the text is saved */
     enum tui_action begin; /* the way to another recipe, if that was asked for: */
@@ -325,6 +327,8 @@ bool compose_is_estimated(const struct compose *c);
 /* Would the run not start on this machine, for the problem of its numbers? */
 bool compose_is_refused(const struct compose *c);
 void compose_launch(struct compose *c);
+/* Shows samples of the recipe's data. */
+void compose_open_samples(struct compose *c);
 /* Does a little of what is waited for. Is there something new to show? */
 bool compose_tick(struct tui_app *app, void *self);
 

@@ -362,6 +362,10 @@ compose_draw(struct tui_app *app, void *self, const struct tui_pane *p)
     enum tui_size size = tui_size_of(app->grid.rows, app->grid.cols);
     compose_refresh(c);
     memset(c->area, 0, sizeof c->area);
+    if (c->samples.is_open) {
+        tui_samples_draw(&c->samples, p);
+        return;
+    }
     draw_status(c, p);
     if (compose_is_empty(c)) {
         const struct tui_pane all = tui_pane_part(p, 1, 0, p->h - 1, p->w);

@@ -53,12 +53,14 @@ folder_of(const struct compose *c, char *buf, size_t size)
     return buf;
 }
 
-/* Starts "etude WORDS... ARGUMENTS" of the text as it is: its file with what differs,
- * or the text itself where there is no file, or overrides cannot say the difference. */
+/* Starts "etude WORDS... ARGUMENTS AFTER..." of the text as it is: its file with what
+ * differs, or the text itself where there is no file, or overrides cannot say the
+ * difference. */
 static et_status
-start(struct compose *c, struct tui_job *job, const char *const *words)
+start_with(struct compose *c, struct tui_job *job, const char *const *words,
+           const char *const *after)
 {
-    const char *argument[ETI_COMMAND_ARGUMENTS + 10] = {NULL};
+    const char *argument[ETI_COMMAND_ARGUMENTS + 24] = {NULL};
     char folder[PATH_MAX];
     struct eti_command command;
     int n = 0;
@@ -70,15 +72,49 @@ start(struct compose *c, struct tui_job *job, const char *const *words)
         argument[n++] = "--recipe-folder";
         argument[n++] = folder_of(c, folder, sizeof folder);
         argument[n++] = TUI_JOB_INPUT;
+        for (; *after; after++)
+            argument[n++] = *after;
         status =
             tui_job_start(job, c->sketch->cx, argument, c->sketch->text, c->sketch->n);
     } else if (status == ET_OK) {
         for (int i = 0; i < command.n; i++)
             argument[n++] = command.argument[i];
+        for (; *after; after++)
+            argument[n++] = *after;
         status = tui_job_start(job, c->sketch->cx, argument, NULL, 0);
     }
     eti_command_release(&command);
     return status;
+}
+
+static et_status
+start(struct compose *c, struct tui_job *job, const char *const *words)
+{
+    static const char *const none[] = {NULL};
+    return start_with(c, job, words, none);
+}
+
+static et_status
+start_samples(void *owner, struct tui_job *job, const char *const *words,
+              const char *const *after)
+{
+    return start_with(owner, job, words, after);
+}
+
+void
+compose_open_samples(struct compose *c)
+{
+    const char *place = eti_sketch_place(c->sketch);
+    const char *slash = place ? strrchr(place, '/') : NULL;
+    if (!eti_sketch_is_valid(c->sketch)) {
+        tui_say(c->app, TUI_WARN, "! the recipe has faults: x lists them");
+        return;
+    }
+    tui_samples_open(&c->samples, c->app,
+                     slash   ? slash + 1
+                     : place ? place
+                             : "a recipe without a name",
+                     start_samples, c);
 }
 
 static double
@@ -443,6 +479,7 @@ compose_tick(struct tui_app *app, void *self)
     compose_refresh(c);
     bool any = start_jobs(c);
     any = look_again(c) || any;
+    any = tui_samples_tick(&c->samples) || any;
     if (tui_job_poll(&c->estimate, wait)) {
         take_estimate(c);
         renew_launch(c);

@@ -9,7 +9,7 @@
 
 #include "etude/ctx.h"
 
-enum { TUI_JOB_BYTES = 256 << 10 }; /* of an answer that are kept */
+enum { TUI_JOB_BYTES = 1 << 20 }; /* of an answer that are kept */
 
 struct tui_job {
     struct et_ctx *cx;

@@ -21,6 +21,7 @@
     X(compare, "Compare")                                                              \
     X(wall, "Charts")                                                                  \
     X(results, "Results")                                                              \
+    X(samples, "Data")                                                                 \
     X(start, "Start")                                                                  \
     X(ending, "End of a run")                                                          \
     X(typing, "Typing a value")                                                        \
@@ -36,7 +37,8 @@ enum tui_where {
 #define TUI_AT(word) (1u << TUI_IN_##word)
 #define TUI_LISTS                                                                      \
     (TUI_AT(compose) | TUI_AT(monitor) | TUI_AT(runs) | TUI_AT(compare) |              \
-     TUI_AT(workers) | TUI_AT(logs) | TUI_AT(ending) | TUI_AT(wall) | TUI_AT(results))
+     TUI_AT(workers) | TUI_AT(logs) | TUI_AT(ending) | TUI_AT(wall) |                  \
+     TUI_AT(results) | TUI_AT(samples))
 const char *tui_where_title(enum tui_where where); /* "Monitor" */
 const char *tui_where_word(enum tui_where where);  /* "monitor" */
 

@@ -366,9 +366,9 @@ static bool
 needs_run(enum tui_action action)
 {
     static const enum tui_action those[] = {
-        TUI_DO_runs_mark,  TUI_DO_runs_open,    TUI_DO_runs_target, TUI_DO_runs_tag,
-        TUI_DO_runs_panel, TUI_DO_runs_export,  TUI_DO_runs_rerun,  TUI_DO_runs_trash,
-        TUI_DO_runs_wall,  TUI_DO_runs_results,
+        TUI_DO_runs_mark,  TUI_DO_runs_open,    TUI_DO_runs_target,  TUI_DO_runs_tag,
+        TUI_DO_runs_panel, TUI_DO_runs_export,  TUI_DO_runs_rerun,   TUI_DO_runs_trash,
+        TUI_DO_runs_wall,  TUI_DO_runs_results, TUI_DO_runs_samples,
     };
     for (size_t i = 0; i < sizeof those / sizeof *those; i++)
         if (those[i] == action)
@@ -384,6 +384,8 @@ act(struct tui_app *app, void *self, enum tui_action action)
         return tui_wall_act(&r->wall, action);
     if (r->results.is_open)
         return tui_results_act(&r->results, action);
+    if (r->samples.is_open)
+        return tui_samples_act(&r->samples, action);
     if (r->compares)
         return act_in_compare(r, action);
     if (needs_run(action) && !runs_selected(r)) {
@@ -401,6 +403,9 @@ act(struct tui_app *app, void *self, enum tui_action action)
         return true;
     case TUI_DO_runs_results:
         tui_results_open(&r->results, app, runs_selected(r));
+        return true;
+    case TUI_DO_runs_samples:
+        runs_open_samples(r);
         return true;
     case TUI_DO_runs_wall:
         runs_open_wall(r);
@@ -461,7 +466,7 @@ key(struct tui_app *app, void *self, int pressed)
     (void)app;
     if (r->wall.is_open)
         return tui_wall_key(&r->wall, pressed);
-    if (!r->is_typing || r->results.is_open)
+    if (!r->is_typing || r->results.is_open || r->samples.is_open)
         return false;
     if (pressed == TUI_K_ESC) {
         tui_field_set(&r->filter, "");
@@ -481,7 +486,7 @@ mouse(struct tui_app *app, void *self, const struct tui_mouse *m)
     struct runs *r = self;
     if (r->wall.is_open)
         tui_wall_mouse(&r->wall, m);
-    if (r->wall.is_open || r->results.is_open)
+    if (r->wall.is_open || r->results.is_open || r->samples.is_open)
         return;
     struct tui_list *l = r->compares ? &r->keys : &r->rows;
     int first = tui_size_of(app->grid.rows, app->grid.cols) == TUI_TINY ? 1 : 3;
@@ -499,6 +504,7 @@ place(struct tui_app *app, void *self)
     (void)app;
     return r->wall.is_open      ? TUI_IN_wall
            : r->results.is_open ? TUI_IN_results
+           : r->samples.is_open ? TUI_IN_samples
            : r->compares        ? TUI_IN_compare
                                 : TUI_IN_runs;
 }
@@ -510,6 +516,7 @@ hint(struct tui_app *app, void *self, enum tui_action action)
     (void)app;
     return r->wall.is_open      ? tui_wall_hint(&r->wall, action)
            : r->results.is_open ? tui_results_hint(&r->results, action)
+           : r->samples.is_open ? tui_samples_hint(&r->samples, action)
                                 : NULL;
 }
 
@@ -522,6 +529,8 @@ message(struct tui_app *app, void *self, char *buf, size_t size)
         return tui_wall_message(&r->wall, buf, size);
     if (r->results.is_open)
         return tui_results_message(&r->results, buf, size);
+    if (r->samples.is_open)
+        return tui_samples_message(&r->samples, buf, size);
     if (r->compares)
         return runs_compare_message(r, buf, size);
     if (*r->fault) {
@@ -581,6 +590,7 @@ tick(struct tui_app *app, void *self)
     }
     any = (r->wall.is_open && tui_wall_tick(&r->wall)) || any;
     any = (r->results.is_open && tui_results_tick(&r->results)) || any;
+    any = tui_samples_tick(&r->samples) || any;
     any = runs_spark_one(r) || any;
     return runs_judge_one(r) || any;
 }
@@ -622,6 +632,7 @@ close_screen(struct tui_app *app, void *self)
     tui_job_stop(&r->job);
     tui_wall_close(&r->wall);
     tui_results_close(&r->results);
+    tui_samples_close(&r->samples);
     if (r->owns_index)
         eti_index_close(&r->index);
     et_free(app->cx, r->curve);

@@ -13,6 +13,7 @@
 #include "tui/job.h"
 #include "tui/plot.h"
 #include "tui/results.h"
+#include "tui/samples.h"
 #include "tui/wall.h"
 
 /* What a program begins the screen with; all may be left out. */
@@ -81,6 +82,7 @@ struct runs {
 
     struct tui_wall wall;       /* all charts of runs, instead of the list */
     struct tui_results results; /* of a run, likewise */
+    struct tui_samples samples; /* of its data, likewise */
     struct runs_curve *curve;   /* [TUI_R_CACHE], those used last */
     int next_curve;
     struct tui_job job;
@@ -151,6 +153,8 @@ const struct eti_config_price *runs_price(const struct runs *r);
 /* Shows all charts of the runs that are marked; without a mark, of the one that is
  * selected. */
 void runs_open_wall(struct runs *r);
+/* Shows samples of the data of the run under the cursor. */
+void runs_open_samples(struct runs *r);
 
 /* ---- runs_draw.c, runs_compare.c ---- */
 void runs_draw(struct tui_app *app, void *self, const struct tui_pane *p);

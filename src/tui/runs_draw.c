@@ -222,6 +222,10 @@ runs_draw(struct tui_app *app, void *self, const struct tui_pane *p)
         tui_results_draw(&r->results, p);
         return;
     }
+    if (r->samples.is_open) {
+        tui_samples_draw(&r->samples, p);
+        return;
+    }
     if (r->compares) {
         runs_draw_compare(r, p);
         return;

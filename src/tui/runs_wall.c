@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runs_wall.c: all charts of the runs that are marked: see wall.h. */
+/* runs_wall.c: what takes the place of the list: all charts of the runs that are marked
+ * (wall.h), and the data of one (samples.h). */
 #include "config.h"
 
 #include "tui/runs.h"
@@ -32,4 +33,31 @@ runs_open_wall(struct runs *r)
         wall_add(r, runs_selected(r));
     if (r->wall.n_runs == 0)
         tui_wall_close(&r->wall);
+}
+
+/* Starts "etude WORDS... RECIPE AFTER..." of the run's own recipe. */
+static et_status
+start_samples(void *owner, struct tui_job *job, const char *const *words,
+              const char *const *after)
+{
+    struct runs *r = owner;
+    const char *argument[32];
+    char path[PATH_MAX + 32];
+    int n = 0;
+    snprintf(path, sizeof path, "%s/recipe.resolved.yaml",
+             runs_fact(runs_selected(r), "directory"));
+    for (; words[n] && n < 28; n++)
+        argument[n] = words[n];
+    argument[n++] = path;
+    for (; *after && n < 31; after++)
+        argument[n++] = *after;
+    argument[n] = NULL;
+    return tui_job_start(job, r->app->cx, argument, NULL, 0);
+}
+
+void
+runs_open_samples(struct runs *r)
+{
+    tui_samples_open(&r->samples, r->app, runs_fact(runs_selected(r), "name"),
+                     start_samples, r);
 }

@@ -40,9 +40,43 @@ static char srcdir[LINE / 2], builddir[LINE / 2];
 
 /* ---- the commands that screens start ---- */
 
+/* `etude data show`: two pictures of 2 x 2 pixels, or with eval_data texts, and what
+ * was asked for as their targets. */
 static int
-be_command(const char *what)
+show_data(int argc, char **argv)
 {
+    const char *from = "", *without = "nothing", *epoch = "";
+    bool is_text = false;
+    for (int i = 2; i < argc; i++) {
+        from = strcmp(argv[i], "--from") == 0 ? argv[i + 1] : from;
+        without = strcmp(argv[i], "--without") == 0 ? argv[i + 1] : without;
+        epoch = strcmp(argv[i], "--epoch") == 0 ? argv[i + 1] : epoch;
+        is_text = is_text || strcmp(argv[i], "eval_data") == 0;
+    }
+    printf("{\"data\": \"made_up\", \"samples\": 21, \"fields\": [{\"name\": "
+           "\"image\", \"shape\": [3, 2, 2]}], \"first\": 0, \"transforms\": "
+           "[{\"name\": \"random_crop\"}, {\"name\": \"normalize\"}], "
+           "\"class_names\": [\"cat\", \"dog\"], \"counts\": [15, 6], "
+           "\"counted\": 21, \"shown\": [");
+    for (int i = 0; i < (*from == '0' ? 20 : 1); i++)
+        if (is_text)
+            printf("%s{\"target\": \"%d\", \"length\": 3, \"tokens\": [\"the\", "
+                   "\"[MASK]\", \"sat\"], \"guessed\": {\"1\": \"cat\"}}",
+                   i > 0 ? "," : "", i);
+        else
+            printf("%s{\"target\": \"%s less %s ep %s\", \"h\": 2, \"w\": 2, "
+                   "\"rgb\": \"ffffff000000000000ffffff\"}",
+                   i > 0 ? "," : "", from, without, epoch);
+    puts("]}");
+    return 0;
+}
+
+static int
+be_command(int argc, char **argv)
+{
+    const char *what = argv[1];
+    if (strcmp(what, "data") == 0)
+        return show_data(argc, argv);
     if (strcmp(what, "estimate") == 0)
         puts("{\"seconds_per_batch\": 0.5, \"peak_bytes\": 1.5e6, \"params\": 98765}");
     else if (strcmp(what, "explain") == 0)
@@ -394,14 +428,14 @@ main(int argc, char **argv)
     static const char *const walks[] = {
         "runs",   "compare", "compose", "compose-small", "faults",
         "broken", "begin",   "monitor", "monitor-text",  "logs",
-        "narrow", "keys",    "mouse",   "ends",
+        "narrow", "keys",    "mouse",   "ends",          "data",
     };
     char folder[] = "/tmp/etude-walks.XXXXXX", path[LINE];
     struct et_alloc_stats stats;
     struct eti_seams seams = eti_system;
     const char *src = getenv("ET_SRCDIR"), *build = getenv("ET_BUILDDIR");
     if (argc > 2)
-        return be_command(argv[1]);
+        return be_command(argc, argv);
     if (!realpath(src ? src : ".", srcdir) || !realpath(build ? build : ".", builddir))
         bail("no sources");
     if (et_ctx_new(&cx) != ET_OK || !mkdtemp(folder) || chdir(folder) != 0)
