@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The lazy graph: building, gradients, plans, commits, memory; on the reference
  * device. */
+#include "core/base/seams.h"
 #include "core/graph/graph_impl.h"
 #include "etude/etude.h"
 #include "t/tap.h"
@@ -720,6 +721,43 @@ test_same(void)
     et_tensor_free(&target);
 }
 
+static double
+tick(void)
+{
+    static double now;
+    return now += 1;
+}
+
+/* A clock that goes on by a second whenever it is read: parts that follow each other
+ * take one each. */
+static void
+test_spent(void)
+{
+    const float values[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+    struct eti_seams seams = eti_system;
+    struct et_tensor *w = leaf(values, 2, (const int64_t[]){3, 3}, ET_ROW_MAJOR),
+                     *y = w;
+    struct et_graph *g;
+    if (et_graph_new(cx, dev, &g) != ET_OK)
+        bail("no graph");
+    seams.monotonic = tick;
+    eti_ctx_set_seams(cx, &seams);
+    for (int part = ETI_SPENT_FORWARD; part < ETI_SPENTS; part++) {
+        eti_graph_set_part(g, (enum eti_spent)part);
+        y = et_linear(g, et_linear(g, y, w, NULL), w, NULL);
+    }
+    eti_graph_set_part(g, ETI_SPENT_NONE);
+    y = et_linear(g, y, w, NULL);
+    ok(et_eval(g, &y, 1) == ET_OK, "a graph in parts is evaluated");
+    is_near(eti_graph_spent(g, ETI_SPENT_FORWARD), 1, 1e-9,
+            "a part takes from its first kernel to the next part's");
+    is_near(eti_graph_spent(g, ETI_SPENT_BACKWARD), 1, 1e-9, "and so does the next");
+    is_near(eti_graph_spent(g, ETI_SPENT_NONE), 0, 0, "what is of no part is not told");
+    eti_ctx_set_seams(cx, &eti_system);
+    et_graph_free(&g);
+    et_tensor_free(&w);
+}
+
 int
 main(void)
 {
@@ -740,6 +778,7 @@ main(void)
     test_views_apart();
     test_roots_apart();
     test_caches();
+    test_spent();
     et_device_close(&dev);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

@@ -182,6 +182,7 @@ new_node(struct et_graph *g, const struct et_op *op, int n_in, const void *attr,
     n->pub.attr_size = attr_size;
     n->pub.id = (uint32_t)g->n_nodes;
     n->epoch = g->epoch;
+    n->part = (uint8_t)g->part;
     return n;
 }
 

@@ -313,6 +313,7 @@ write_program(struct fusion *f, const struct group *g, const int *out, int n_out
         f->ir->failed = true;
         return;
     }
+    fused->part = f->ir->step[g->step[g->n_steps - 1]].part;
     memcpy(fused->in, in, (size_t)n_in * sizeof *in);
     memcpy(fused->out, out, (size_t)n_out * sizeof *out);
     attr->n_in = n_in;

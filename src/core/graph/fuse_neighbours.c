@@ -282,6 +282,7 @@ join_steps(struct neighbours *f, const int *value)
         eti_ir_add_step(ir, first.op, first.attr, first.attr_size, first.n_in, 1);
     if (!s || ir->failed)
         return 0;
+    s->part = first.part;
     memcpy(s->in, in, (size_t)first.n_in * sizeof *in);
     s->out[0] = out;
     for (int i = 0; i < f->n; i++) {

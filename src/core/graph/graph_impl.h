@@ -14,6 +14,7 @@
 #include "core/base/checks.h"
 #include "core/base/memory.h"
 #include "core/graph/ir.h"
+#include "core/graph/spent.h"
 
 struct et_device {
     struct et_ctx *cx;
@@ -65,6 +66,7 @@ struct eti_node {
     uint32_t mark;      /* of the last walk that reached it */
     int first_value;    /* in the plan being made: value of output 0 */
     uint64_t epoch;     /* commits that had happened when it was built */
+    uint8_t part;       /* the graph's, when it was built */
 };
 
 struct eti_assignment {
@@ -120,7 +122,9 @@ struct et_graph {
     size_t workspace_bytes;
     struct et_graph_stats stats;
     struct et_plan_info last;
-    size_t short_of, had; /* bytes: et_graph_shortage */
+    size_t short_of, had;     /* bytes: et_graph_shortage */
+    enum eti_spent part;      /* of nodes that are built from now on */
+    double spent[ETI_SPENTS]; /* seconds */
 };
 
 /* May G use T, which is not NULL: a value of this step, or a leaf on its device? A leaf

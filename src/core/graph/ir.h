@@ -36,10 +36,11 @@ struct eti_step {
     const void *attr;
     size_t attr_size;
     int n_in, n_out;
-    int *in;     /* values; -1 = left out */
-    int *out;    /* values; -1 = nobody wants it */
-    bool commit; /* writes a leaf: out[0] is a value that is the leaf */
-    bool once;   /* its result never changes: it runs with the plan's first run alone */
+    int *in;      /* values; -1 = left out */
+    int *out;     /* values; -1 = nobody wants it */
+    bool commit;  /* writes a leaf: out[0] is a value that is the leaf */
+    uint8_t part; /* enum eti_spent; 0: as the step before it */
+    bool once; /* its result never changes: it runs with the plan's first run alone */
     int64_t flops, bytes; /* of one run: cost.c */
     struct et_kernel
         *kernel; /* the plan's, while it is made; NULL: none yet, or none */

@@ -132,6 +132,7 @@ lower_node(struct eti_ir *ir, struct et_node *node)
                                          node->n_in, node->n_out);
     if (ir->failed)
         return;
+    s->part = priv(node)->part;
     for (int i = 0; i < node->n_in; i++)
         s->in[i] = node->in[i] ? eti_value_of(node->in[i]) : -1;
     for (int i = 0; i < node->n_out; i++)

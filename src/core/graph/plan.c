@@ -103,7 +103,8 @@ add_item(struct et_graph *g, struct eti_plan *p, enum eti_item_kind kind,
             g->dev->table->release(kernel);
         return status;
     }
-    p->item[p->n_items++] = (struct eti_plan_item){kind, kernel, p->n_ptr, 0, name};
+    p->item[p->n_items++] =
+        (struct eti_plan_item){kind, kernel, p->n_ptr, 0, name, ETI_SPENT_NONE};
     return ET_OK;
 }
 
@@ -207,6 +208,7 @@ add_kernel(struct et_graph *g, struct eti_plan *p, const struct eti_ir *ir,
     if (workspace > p->info.workspace_bytes)
         p->info.workspace_bytes = workspace;
     ET_TRY(add_item(g, p, RUN_KERNEL, kernel, s->op->name));
+    p->item[p->n_items - 1].part = s->part;
     s->kernel = kernel;
     for (int i = 0; i < call->n_in + call->n_out; i++)
         ET_TRY(add_operand(g, p, address[i],

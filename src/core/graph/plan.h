@@ -23,6 +23,7 @@ struct eti_plan_item {
     int ptr;        /* first entry of the address table */
     int collective; /* BEGIN: which; AWAIT: those before it */
     const char *name;
+    uint8_t part; /* of the step, enum eti_spent */
 };
 
 struct eti_plan {

@@ -6,6 +6,7 @@
  * but for the copies that inputs settle on. */
 #include "config.h"
 
+#include "core/base/seams.h"
 #include "core/graph/plan.h"
 #include "etude/span.h"
 
@@ -107,13 +108,32 @@ struct launch {
     struct et_tracer *tracer; /* NULL: nobody watches */
 };
 
+/* Where work runs at once, the time since the last part of the step began is that
+ * part's. A clock is read where parts change, and so a few times a step. */
+static void
+turn_to(struct et_graph *g, int part, int *now, double *since)
+{
+    if (part == *now || g->dev->table->stream_new)
+        return;
+    const double time = eti_monotonic(g->cx);
+    g->spent[*now] += *now == ETI_SPENT_NONE ? 0 : time - *since;
+    *now = part;
+    *since = time;
+}
+
 static et_status
 launch(void *data)
 {
     const struct launch *l = data;
     struct et_graph *g = l->g;
+    int part = ETI_SPENT_NONE;
+    double since = 0;
     for (int i = l->p->has_run ? l->p->n_once : 0; i < l->p->n_items; i++) {
         const struct eti_plan_item *item = &l->p->item[i];
+        if (item->kind != RUN_KERNEL) /* the wait for other ranks is no part */
+            turn_to(g, ETI_SPENT_NONE, &part, &since);
+        else if (item->part != ETI_SPENT_NONE)
+            turn_to(g, item->part, &part, &since);
         et_status status =
             l->tracer ? trace_item(g, l->p, item, l->tracer) : run_item(g, l->p, item);
         if (status == ET_OK)
@@ -124,7 +144,20 @@ launch(void *data)
         (void)!eti_collectives_wait(g, &l->p->collectives, l->p->collectives.n);
         return status;
     }
+    turn_to(g, ETI_SPENT_NONE, &part, &since);
     return ET_OK;
+}
+
+void
+eti_graph_set_part(struct et_graph *g, enum eti_spent part)
+{
+    g->part = part;
+}
+
+double
+eti_graph_spent(const struct et_graph *g, enum eti_spent part)
+{
+    return g->spent[part];
 }
 
 /* Plans whose addresses are new, because leaves lie elsewhere each time, settle where

@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/graph/spent.h"
 #include "core/trainer/ranks.h"
 #include "core/trainer/readback.h"
 #include "core/trainer/trainer_impl.h"
@@ -88,6 +89,7 @@ forward_and_loss(struct et_trainer *t)
         s->first_sample + s->batch.first_row,
     };
     ET_TRY(et_tensor_write(s->cx, t->rng, rng, sizeof rng));
+    eti_graph_set_part(s->graph, ETI_SPENT_FORWARD);
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_FORWARD));
     s->loss = NULL;
     s->outputs = eti_step_train_forward(t, &f);
@@ -113,6 +115,7 @@ one_microbatch(struct et_trainer *t, int64_t first, int64_t n)
     if (!s->loss)
         return et_graph_status(g);
     ET_TRY(eti_parts_loss(t));
+    eti_graph_set_part(g, ETI_SPENT_BACKWARD);
     ET_TRY(eti_step_backward(t, k->loss));
     k->grads = t->params.grads;
     ET_TRY(eti_run(t, ET_EVENT_AFTER_BACKWARD));
@@ -157,6 +160,7 @@ static et_status
 update(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
+    eti_graph_set_part(s->graph, ETI_SPENT_UPDATE);
     s->grad = eti_step_clip(t);
     ET_TRY(eti_parts_skip(t));
     ET_TRY(eti_step_optimizer(t, t->step.skip));
@@ -277,6 +281,7 @@ eti_train_batch(struct et_trainer *t)
     for (;;) {
         bool again = false;
         et_status status = attempt(t);
+        eti_graph_set_part(s->graph, ETI_SPENT_NONE);
         if (status == ET_OK)
             ET_TRY(eti_ranks_hear(t, &again));
         if (status == ET_OK && !again)

@@ -3,7 +3,8 @@
  * shows, notes what it does there, and measures where its time goes.
  *
  *     health, each second      own_ms queue_ms wait_ms data_ms step_ms hooks_ms
- *                              save_ms: means over the batches since the last;
+ *                              save_ms forward_ms backward_ms optimizer_ms: means
+ *                              over the batches since the last;
  *                              ba_per_s; machine.h's
  *     algorithm, each 10 s     fired applied ms last_ba: rank 0's
  *
@@ -21,6 +22,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/graph/spent.h"
 #include "dist/run/machine.h"
 #include "dist/run/rank_impl.h"
 #include "etude/algorithm.h"
@@ -29,7 +31,7 @@
 
 static const double ALGORITHM_SECONDS = 10;
 
-enum part { DATA, STEP, WAIT, HOOKS, SAVE, BATCHES, PARTS };
+enum part { DATA, STEP, WAIT, HOOKS, SAVE, FORWARD, BACKWARD, UPDATE, BATCHES, PARTS };
 
 /* A moment of the training thread, in seconds that pauses do not count in. */
 struct moment {
@@ -51,6 +53,7 @@ struct health {
     double algorithms_at;
     uint64_t on;  /* a bit for each algorithm that was on when they were told of */
     double hooks; /* seconds of algorithms, up to the last batch */
+    double spent[ETI_SPENTS]; /* of kernels, likewise */
     /* The sender's. */
     int64_t before[PARTS];
     double queued; /* seconds of the training thread TID, when it was looked at last */
@@ -92,8 +95,9 @@ static bool
 report(void *data, struct et_record *r, struct et_log_entry *entry, int room)
 {
     static const char *const names[] = {
-        [DATA] = "data_ms",   [STEP] = "step_ms", [WAIT] = "wait_ms",
-        [HOOKS] = "hooks_ms", [SAVE] = "save_ms",
+        [DATA] = "data_ms",         [STEP] = "step_ms",        [WAIT] = "wait_ms",
+        [HOOKS] = "hooks_ms",       [SAVE] = "save_ms",        [FORWARD] = "forward_ms",
+        [BACKWARD] = "backward_ms", [UPDATE] = "optimizer_ms",
     };
     struct health *h = data;
     double now = eti_monotonic(h->rank->cx), past = now - h->at;
@@ -116,6 +120,9 @@ report(void *data, struct et_record *r, struct et_log_entry *entry, int room)
         if (!isnan(queued))
             put(r, entry, "queue_ms", fmin(1e3 * (queued - h->queued) / batches, own));
         for (int i = DATA; i <= SAVE; i++)
+            put(r, entry, names[i], 1e-6 * (double)sum[i] / batches);
+        /* (A device with streams does not tell: each is 0.) */
+        for (int i = FORWARD; i <= UPDATE && sum[FORWARD] > 0; i++)
             put(r, entry, names[i], 1e-6 * (double)sum[i] / batches);
     }
     put(r, entry, "ba_per_s", batches / past);
@@ -193,6 +200,11 @@ end_batch(struct health *h, const struct et_state *s, struct et_log *log)
     add(h, STEP, step);
     add(h, WAIT, fmin(waited, step)); /* two clocks */
     add(h, HOOKS, hooks - h->hooks);
+    for (int i = ETI_SPENT_FORWARD; i < ETI_SPENTS; i++) {
+        const double spent = eti_graph_spent(s->graph, (enum eti_spent)i);
+        add(h, FORWARD + i - ETI_SPENT_FORWARD, spent - h->spent[i]);
+        h->spent[i] = spent;
+    }
     add(h, BATCHES, 1);
     h->ba = s->timestamp.batch;
     h->ep = s->timestamp.epoch;

@@ -15,7 +15,7 @@
 #include "dist/run/ring.h"
 #include "dist/run/sender.h"
 
-enum { LOOK_MS = 10, FLUSH_BYTES = 64 << 10, HEALTH_NUMBERS = 24 };
+enum { LOOK_MS = 10, FLUSH_BYTES = 64 << 10, HEALTH_NUMBERS = 32 };
 static const double FLUSH_SECONDS = 0.05, HEALTH_SECONDS = 1;
 
 struct etd_sender {
