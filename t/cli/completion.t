@@ -48,7 +48,8 @@ is "$(cat out)" $((help - later)) "every command of help is offered, and no late
 # Operands, by the synopsis.
 offers "etude train " :recipes
 offers "etude -C sub train " :recipes
-offers "etude train -m fash" fashion_mnist fashion_mnist_resnet20
+offers "etude train -m fash" fashion_folder fashion_mnist fashion_mnist_resnet20 \
+    fashion_segmentation
 offers "etude recipes b" bible_bert bible_bpe_gpt bible_gpt breast_cancer
 offers "etude weights " ls diff convert export
 offers "etude weights ls x" :files :folders
