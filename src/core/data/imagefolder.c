@@ -17,6 +17,7 @@ struct options {
     int color;
     double test_fraction;
     char *files;
+    struct eti_cache_options cache;
 };
 
 static const struct et_option option_table[] = {
@@ -33,6 +34,7 @@ static const struct et_option option_table[] = {
         .flags = ET_OPT_OPTIONAL,
         .help = "file with a line CLASS/NAME for each picture of this part",
     },
+    ETI_CACHE_OPTIONS(struct options),
     {.name = NULL},
 };
 
@@ -150,7 +152,7 @@ open_folder(struct et_ctx *cx, struct et_dataset *self)
     else
         for (int64_t k = 0; k < l->classes.n; k++)
             ET_TRY(add_class(cx, o, l, own, k, !apart));
-    return eti_picture_list_end(cx, self, o->color ? 3 : 1);
+    return eti_picture_list_end(cx, self, o->color ? 3 : 1, 0, &o->cache);
 }
 
 const struct et_dataset_class et_dataset_imagefolder = {

@@ -21,6 +21,7 @@ struct options {
     double test_fraction;
     int64_t num_classes, ignore_index;
     bool skip_zero;
+    struct eti_cache_options cache;
 };
 
 static const struct et_option option_table[] = {
@@ -64,6 +65,7 @@ static const struct et_option option_table[] = {
         .help = "0 counts nothing and 1 is the first class; of ade20k always",
         .also = "reduce_zero_label",
     },
+    ETI_CACHE_OPTIONS(struct options),
     {.name = NULL},
 };
 
@@ -130,10 +132,13 @@ add(struct et_ctx *cx, struct eti_picture_list *l, const struct place *p,
     const char *dot = strrchr(file, '.');
     int n = (int)(dot ? dot - file : (long)strlen(file));
     snprintf(name, sizeof name, "%.*s.png", n, file);
+    const struct eti_picture_at picture = {.file = (int32_t)l->files.n, .bytes = -1};
+    const struct eti_picture_at mask = {.file = picture.file + 1, .bytes = -1};
     ET_TRY(eti_file_path(cx, path, p->images, file));
     ET_TRY(eti_strings_add(cx, &l->files, path));
     ET_TRY(eti_file_path(cx, path, p->masks, name));
-    return eti_strings_add(cx, &l->masks, path);
+    ET_TRY(eti_strings_add(cx, &l->files, path));
+    return eti_picture_list_add_at(cx, l, &picture, &mask);
 }
 
 static et_status
@@ -177,16 +182,7 @@ open_pairs(struct et_ctx *cx, struct et_dataset *self)
     ET_TRY(find_place(cx, o, &p));
     ET_TRY(add_all(cx, o, l, &p));
     fill_map(o, l->map);
-    ET_TRY(eti_picture_list_end(cx, self, o->color ? 3 : 1));
-    self->facts.field[ET_FIELD_TARGET] = (struct et_field){
-        .name = "target",
-        .kind = ET_FIELD_MASK,
-        .dtype = ET_U8,
-        .ndim = 2,
-        .shape = {-1, -1},
-        .below = classes,
-    };
-    return ET_OK;
+    return eti_picture_list_end(cx, self, o->color ? 3 : 1, classes, &o->cache);
 }
 
 const struct et_dataset_class et_dataset_segmentation = {
