@@ -80,7 +80,7 @@ for later in "--world-size 2" "--world_size=2" "--base_rank 1" "--on a,b" \
     run train $later r.yaml
     exits 69 "$later is not available: exit 69"
 done
-for later in "explain cutmix" "algorithms cutmix" "data inspect tar_shards"; do
+for later in "explain cutmix" "algorithms cutmix"; do
     # shellcheck disable=SC2086
     run $later
     exits 69 "$later is of a later version: exit 69"

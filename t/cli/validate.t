@@ -84,10 +84,8 @@ recipe bert "{name: bert, $small}" "$tokens"
 refuses bert 69 'model bert learns tokens that were masked' "BERT on next tokens, which it would copy"
 
 # What a later version brings is no misspelling.
-recipe later lenet '{name: tar_shards, path: x, batch_size: 4}' 'algorithms: {cutmix: {alpha: 1}}'
-refuses later 69 "later.yaml:3:20: train_data: dataset 'tar_shards' comes with a later version" \
-    "a data set of a later version"
-says err "algorithm 'cutmix' comes with a later version" "an algorithm likewise"
+recipe later lenet "$images" 'algorithms: {cutmix: {alpha: 1}}'
+refuses later 69 "algorithm 'cutmix' comes with a later version" "an algorithm of a later version"
 recipe typo lenet "$images" 'algorithms: {mixupp: {}}'
 refuses typo 65 "unknown algorithm 'mixupp' (did you mean 'mixup'?)" "what no version brings"
 

@@ -32,12 +32,13 @@ static const struct {
 #include "core/data/datasets.def"
 #undef ET_DATASET
 #undef ET_DATASET_LATER
+    {NULL, NULL},
 };
 
 const char *
 eti_dataset_later(const char *name)
 {
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++)
+    for (size_t i = 0; later[i].name; i++)
         if (strcmp(later[i].name, name) == 0)
             return later[i].summary;
     return NULL;
