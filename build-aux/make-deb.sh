@@ -71,7 +71,7 @@ depends=$(sed -n 's/^shlibs:Depends=//p' "$work/substvars")
 
 # What own programs are compiled with (etude.pc), and what recipes train on.
 suggests='dataset-fashion-mnist, bible-kjv, python3-numpy, gcc, pkg-config, libfyaml-dev, libjansson-dev,
- zlib1g-dev, libpng-dev, libjpeg-dev, libwebp-dev, libxxhash-dev, libsqlite3-dev, libpcre2-dev, libutf8proc-dev,
+ zlib1g-dev, libpng-dev, libjpeg-dev, libwebp-dev, libzstd-dev, libxxhash-dev, libsqlite3-dev, libpcre2-dev, libutf8proc-dev,
  libsodium-dev, libmsgpack-dev'
 cuda=$(sed -n 's/^#define ET_CUDA_MAJOR \([0-9]*\)$/\1/p' "$build/config.h")
 if [ -n "$cuda" ] && [ -n "$(find "$root" -name libetude-cuda.so)" ]; then

@@ -28,6 +28,7 @@ my %only = (
     'jpeglib.h' => 'src/core/image',
     'webp/' => 'src/core/image',
     'png.h' => 'src/core/image',
+    'zstd.h' => 'src/core/data',
     'curses' => 'src/tui',
 );
 

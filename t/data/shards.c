@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pictures and tokens that many lie in a file: CSV lists, webdataset's tar shards,
+ * MosaicML's MDS shards, as these programs wrote them (t/golden/make_shards.py); and
+ * the cache of decoded pictures. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/data/fields.h"
+#include "core/data/members.h"
+#include "t/data/fixture.h"
+#include "t/image/pictures.h"
+#include "t/tap.h"
+
+enum { PATH_MOST = 4096, SIDE = 12 };
+
+static struct et_ctx *cx;
+
+/* ---- files ---- */
+
+/* The path of NAME in the test's folder; the folders that it lies in are made. */
+static const char *
+place(const char *name)
+{
+    static char path[PATH_MOST];
+    snprintf(path, sizeof path, "%s/%s", scratch_folder(), name);
+    for (char *at = strchr(path + strlen(scratch_folder()) + 1, '/'); at;
+         at = strchr(at + 1, '/')) {
+        *at = 0;
+        mkdir(path, 0700);
+        *at = '/';
+    }
+    return path;
+}
+
+static void
+put(const char *name, const void *bytes, size_t n)
+{
+    FILE *f = fopen(place(name), "wb");
+    if (!f || fwrite(bytes, 1, n, f) != n || fclose(f) != 0)
+        bail("cannot write %s", name);
+}
+
+static void
+put_text(const char *name, const char *text)
+{
+    put(name, text, strlen(text));
+}
+
+/* A seed of t/fuzz, without its first byte, to BYTES; how long it is. */
+static size_t
+seed(const char *name, uint8_t bytes[1 << 16])
+{
+    char path[128];
+    snprintf(path, sizeof path, "t/fuzz/shards-seeds/%s", name);
+    FILE *f = fopen(source_path(path), "rb");
+    if (!f || fgetc(f) < 0)
+        bail("cannot read %s", path);
+    size_t n = fread(bytes, 1, 1 << 16, f);
+    fclose(f);
+    return n;
+}
+
+static void
+put_seed(const char *name, const char *from)
+{
+    static uint8_t bytes[1 << 16];
+    size_t n = seed(from, bytes);
+    put(name, bytes, n);
+}
+
+static void
+put_picture(const char *name, const char *from)
+{
+    static struct picture_file p;
+    picture_load(&p, from);
+    put(name, p.bytes, p.n);
+}
+
+/* ---- data sets ---- */
+
+struct opened {
+    const struct et_dataset_class *type;
+    struct et_dataset *data;
+    struct eti_room room;
+    struct et_sample sample;
+};
+
+/* SET: name, text, ..., NULL, of options besides the path. */
+static et_status
+try_open(struct opened *o, const char *name, const char *path, const char *const *set)
+{
+    void *options = NULL;
+    *o = (struct opened){.type = et_dataset_find(name)};
+    need(cx, et_options_new(cx, &o->type->info, set, &options));
+    need(cx, et_options_set(cx, o->type->info.options, options, "path", place(path)));
+    et_status status = et_dataset_open(cx, o->type, options, &o->data);
+    et_options_free(&o->type->info, &options);
+    return status;
+}
+
+static void
+finish(struct opened *o)
+{
+    et_dataset_close(&o->data);
+    eti_room_free(&o->room);
+}
+
+#define SET(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void
+refused(et_status want, const char *message, const char *name, const char *path,
+        const char *const *set, const char *why)
+{
+    struct opened o;
+    is_int(try_open(&o, name, path, set), want, "%s is refused", why);
+    const char *got = take_error(cx);
+    ok(strstr(got, message) != NULL, "and the sentence says so: %s", got);
+    finish(&o);
+}
+
+static const struct et_sample *
+read_at(struct opened *o, int64_t at)
+{
+    struct et_error why = {0};
+    bool broken;
+    if (eti_sample_read(o->data, at, NULL, &o->room, &o->sample, &why, &broken) !=
+        ET_OK)
+        bail("%s", why.message);
+    return &o->sample;
+}
+
+static int32_t
+label_at(struct opened *o, int64_t at)
+{
+    return *(const int32_t *)read_at(o, at)->v[1].data;
+}
+
+/* Are the bytes of sample AT's picture those of SEED? */
+static bool
+is_picture(struct opened *o, int64_t at, const char *from)
+{
+    static struct picture_file p;
+    const struct et_sample_value *v = &read_at(o, at)->v[0];
+    picture_load(&p, from);
+    return v->data && v->shape[0] == (int64_t)p.n && memcmp(v->data, p.bytes, p.n) == 0;
+}
+
+/* ---- CSV ---- */
+
+static void
+csv(void)
+{
+    struct opened o;
+    put_picture("csv/p/a.png", "rgb.png");
+    put_picture("csv/p/b.jpg", "444.jpg");
+    put_text("csv/list.csv", "file,kind,x,y\np/a.png,dog,0.5,1\np/b.jpg,cat,-2,3e1\n");
+    need(cx, try_open(&o, "csv_images", "csv/list.csv", SET("target", "[kind]")));
+    const struct et_data_facts *f = &o.data->facts;
+    ok(f->n_samples == 2 && et_facts_classes(f) == 2 &&
+           strcmp(f->class_names[0], "cat") == 0 && label_at(&o, 0) == 1 &&
+           label_at(&o, 1) == 0,
+       "names of a column are classes, in the order of their bytes");
+    ok(is_picture(&o, 0, "rgb.png") && is_picture(&o, 1, "444.jpg"),
+       "paths begin at the file's folder");
+    finish(&o);
+    need(cx, try_open(&o, "csv_images", "csv/list.csv", SET("target", "[x, y]")));
+    const float *v = read_at(&o, 1)->v[1].data;
+    ok(o.data->facts.field[1].ndim == 1 && o.data->facts.field[1].shape[0] == 2 &&
+           v[0] == -2 && v[1] == 30,
+       "several columns of numbers are one target");
+    finish(&o);
+    need(cx, try_open(&o, "csv_images", "csv/list.csv",
+                      SET("target", "[kind]", "classes", "[dog, bird, cat]")));
+    ok(et_facts_classes(&o.data->facts) == 3 && label_at(&o, 0) == 0 &&
+           label_at(&o, 1) == 2,
+       "the user's order of classes counts, also of those that no row has");
+    finish(&o);
+    need(cx, try_open(&o, "csv_images", "csv/list.csv", NULL));
+    ok(o.data->facts.field[1].dtype == ET_I32 && et_facts_classes(&o.data->facts) == 31,
+       "whole numbers are classes, of the last column where none is named");
+    finish(&o);
+    need(cx, try_open(&o, "csv_images", "csv/list.csv", SET("task", "regression")));
+    ok(o.data->facts.field[1].dtype == ET_F32 && o.data->facts.field[1].ndim == 0,
+       "or numbers to learn, where the task says so");
+    finish(&o);
+    refused(ET_EFORMAT, "list.csv:3: column 'kind': the class 'cat' is not one of",
+            "csv_images", "csv/list.csv", SET("target", "[kind]", "classes", "[dog]"),
+            "a class that the list has not");
+    refused(ET_EFORMAT, "list.csv:2: column 'kind': 'dog' is not a number",
+            "csv_images", "csv/list.csv", SET("target", "[x, kind]"),
+            "text among numbers");
+    refused(ET_EFORMAT, "the class 30, and num_classes is 9", "csv_images",
+            "csv/list.csv", SET("num_classes", "9"), "a class beyond the number");
+    refused(ET_EINVAL, "target names 'z', and there is no such column", "csv_images",
+            "csv/list.csv", SET("target", "[z]"), "a column that is not there");
+    put_text("csv/short.csv", "file,kind\na.png,1\nb.png\n");
+    refused(ET_EFORMAT, "short.csv:3:1: the line has fewer cells than the 2 columns",
+            "csv_images", "csv/short.csv", NULL, "a short line");
+}
+
+/* ---- patterns ---- */
+
+static void
+patterns(void)
+{
+    struct eti_strings s = {0};
+    need(cx, eti_strings_of_pattern(cx, "a{08..11}/{x,yy}.tar", &s));
+    ok(s.n == 8 && strcmp(eti_string(&s, 0), "a08/x.tar") == 0 &&
+           strcmp(eti_string(&s, 7), "a11/yy.tar") == 0,
+       "braces stand for texts and for numbers with zeros in front");
+    eti_strings_free(cx, &s);
+    need(cx, eti_strings_of_pattern(cx, "{2..0}", &s));
+    ok(s.n == 3 && strcmp(eti_string(&s, 0), "2") == 0, "numbers may go down");
+    eti_strings_free(cx, &s);
+    is_int(eti_strings_of_pattern(cx, "a{1", &s), ET_EINVAL,
+           "an open brace is refused");
+    take_error(cx);
+    eti_strings_free(cx, &s);
+}
+
+/* ---- tar ---- */
+
+static void
+tar(void)
+{
+    struct opened o;
+    put_seed("wds/s-00.tar", "tar-webdataset");
+    put_seed("wds/s-01.tar", "tar-webdataset");
+    need(cx, try_open(&o, "tar_shards", "wds/s-{00..01}.tar", NULL));
+    ok(o.data->facts.n_samples == 6 && et_facts_classes(&o.data->facts) == 6,
+       "shards follow each other, and numbers of .cls are classes");
+    ok(label_at(&o, 0) == 2 && label_at(&o, 1) == 0 && label_at(&o, 5) == 5,
+       "each sample has its own");
+    ok(is_picture(&o, 4, "444.jpg") && is_picture(&o, 0, "rgb.png") &&
+           is_picture(&o, 5, "alpha.png"),
+       "and its picture, read in any order");
+    finish(&o);
+    need(cx, try_open(&o, "tar_shards", "wds", SET("target", "json")));
+    ok(o.data->facts.n_samples == 6 && o.data->facts.class_names &&
+           strcmp(o.data->facts.class_names[2], "kind 5") == 0 && label_at(&o, 5) == 2,
+       "a folder has its .tar files, and JSON its texts");
+    finish(&o);
+    put_seed("long/gnu.tar", "tar-gnu");
+    put_seed("long/pax.tar", "tar-pax");
+    need(cx, try_open(&o, "tar_shards", "long", NULL));
+    ok(o.data->facts.n_samples == 2 &&
+           strcmp(o.data->facts.class_names[0], "a kind") == 0 &&
+           is_picture(&o, 0, "rgb.png") && is_picture(&o, 1, "rgb.png"),
+       "long names of GNU and pax are read, and links passed over");
+    finish(&o);
+    int64_t n[2];
+    for (int i = 0; i < 2; i++) {
+        need(cx, try_open(&o, "tar_shards", "wds/s-00.tar",
+                          SET("split", i ? "test" : "train", "test_fraction", "0.75")));
+        n[i] = o.data->facts.n_samples;
+        finish(&o);
+    }
+    ok(n[0] == 2 && n[1] == 1, "a fraction of the keys is to test with, by a hash");
+}
+
+static void
+tar_masks(void)
+{
+    struct opened o;
+    put_seed("m/m.tar", "tar-masks");
+    need(cx, try_open(&o, "tar_shards", "m/m.tar", SET("num_classes", "12")));
+    const struct et_field *f = &o.data->facts.field[1];
+    ok(o.data->facts.n_samples == 1 && f->kind == ET_FIELD_MASK && f->below == 12 &&
+           is_picture(&o, 0, "rgb.png"),
+       "KEY.seg.png is the mask of KEY.png, and a file without a point is no sample");
+    finish(&o);
+    refused(ET_EINVAL, "num_classes is missing", "tar_shards", "m/m.tar", NULL,
+            "a mask without a number of classes");
+}
+
+static void
+bad_tar(void)
+{
+    static uint8_t bytes[1 << 16];
+    size_t n = seed("tar-webdataset", bytes);
+    put("bad/cut.tar", bytes, 5700);
+    refused(ET_EFORMAT, "cut.tar: it ends within the member at byte 5120", "tar_shards",
+            "bad/cut.tar", NULL, "a file that ends early");
+    memcpy(bytes, "\x1f\x8b\x08", 3);
+    put("bad/gz.tar", bytes, n);
+    refused(ET_ENOTSUP, "gunzip it first", "tar_shards", "bad/gz.tar", NULL,
+            "a compressed one");
+    n = seed("tar-webdataset", bytes);
+    bytes[3] ^= 1;
+    put("bad/bit.tar", bytes, n);
+    refused(ET_EFORMAT, "bit.tar: it does not begin as a tar file does", "tar_shards",
+            "bad/bit.tar", NULL, "a header that is damaged");
+    bytes[3] ^= 1;
+    put("bad/no.tar", bytes, n);
+    refused(ET_EFORMAT, "no.tar: sample a/000 has no file that ends in one of cls2",
+            "tar_shards", "bad/no.tar", SET("target", "cls2"), "a missing label");
+    refused(ET_ENOENT, "there is no such file", "tar_shards", "bad/none.tar", NULL,
+            "no file");
+}
+
+/* An index is of its shards' sizes and times. */
+static void
+changed_tar(void)
+{
+    struct opened o;
+    put_seed("new/s.tar", "tar-webdataset");
+    need(cx, try_open(&o, "tar_shards", "new/s.tar", NULL));
+    is_int(o.data->facts.n_samples, 3, "a shard is indexed");
+    finish(&o);
+    put_seed("new/s.tar", "tar-pax");
+    need(cx, try_open(&o, "tar_shards", "new/s.tar", NULL));
+    is_int(o.data->facts.n_samples, 1, "and again when it has changed");
+    finish(&o);
+}
+
+/* ---- MDS ---- */
+
+static void
+mds_images(void)
+{
+    struct opened o;
+    put_seed("mds/index.json", "mds-index");
+    put_seed("mds/shard.00000.mds", "mds-images");
+    need(cx, try_open(&o, "mds_images", "mds", SET("image", "image")));
+    ok(o.data->facts.n_samples == 3 && et_facts_classes(&o.data->facts) == 6 &&
+           label_at(&o, 0) == 2 && label_at(&o, 2) == 5 &&
+           is_picture(&o, 0, "rgb.png") && is_picture(&o, 1, "444.jpg"),
+       "samples of Streaming's shards have their bytes and numbers");
+    finish(&o);
+    need(cx,
+         try_open(&o, "mds_images", "mds", SET("image", "image", "target", "name")));
+    ok(et_facts_classes(&o.data->facts) == 3 &&
+           strcmp(o.data->facts.class_names[1], "a/001.x") == 0 && label_at(&o, 1) == 1,
+       "a column of texts has classes by name");
+    finish(&o);
+    put_seed("packed/index.json", "mds-packed-index");
+    put_seed("packed/shard.00000.mds.zstd", "mds-packed");
+    if (try_open(&o, "mds_images", "packed", SET("image", "image")) == ET_OK)
+        ok(label_at(&o, 2) == 5 && is_picture(&o, 2, "alpha.png"),
+           "a packed shard is unpacked once");
+    else
+        ok(strstr(take_error(cx), "without zstd"), "packed shards need zstd");
+    finish(&o);
+    refused(ET_EINVAL, "there is no column 'picture'", "mds_images", "mds",
+            SET("image", "picture"), "a column that is not there");
+    refused(ET_EINVAL, "no column of pictures", "mds_images", "mds", NULL,
+            "a choice that nobody made");
+    put_seed("short/index.json", "mds-index");
+    put_seed("short/shard.00000.mds", "mds-dynamic");
+    refused(ET_EFORMAT, "bytes, and its index says 3793", "mds_images", "short",
+            SET("image", "image"), "a shard of another size");
+}
+
+static void
+mds_tokens(void)
+{
+    static const char *const names[] = {"dynamic", "typed", "static", "bytes"};
+    for (int i = 0; i < 4; i++) {
+        struct opened o;
+        struct et_error why = {0};
+        int32_t v[20];
+        char from[64];
+        snprintf(from, sizeof from, "mds-%s-index", names[i]);
+        put_seed("tok/index.json", from);
+        snprintf(from, sizeof from, "mds-%s", names[i]);
+        put_seed("tok/shard.00000.mds", from);
+        need(cx, try_open(&o, "mds_tokens", "tok",
+                          SET("vocab_size", "70", "seq_len", "4")));
+        ok(o.data->facts.n_tokens == 63, "nine tenths of 70 tokens are to train with");
+        need(cx, o.type->tokens(o.data, 5, 20, v, &why));
+        bool good = true;
+        for (int k = 0; k < 20; k++)
+            good = good && v[k] == 5 + k;
+        ok(good, "%s: tokens go on from sample to sample", names[i]);
+        finish(&o);
+        need(cx, try_open(&o, "mds_tokens", "tok",
+                          SET("vocab_size", "66", "split", "test", "seq_len", "4")));
+        is_int(o.type->tokens(o.data, 0, 3, v, &why), ET_OK, "the others to test");
+        ok(v[0] == 63 && o.data->facts.n_tokens == 7, "of which the first follows");
+        is_int(o.type->tokens(o.data, 0, 7, v, &why), ET_EFORMAT,
+               "one that is not in the vocabulary is refused: %s", why.message);
+        finish(&o);
+    }
+}
+
+/* ---- the cache ---- */
+
+/* A batch of samples by SET, as numbers: their sum, weighted by place. */
+static double
+sum_of(const char *name, const char *path, const char *const *set)
+{
+    struct opened o;
+    struct et_loader *loader;
+    const struct et_batch *b;
+    need(cx, try_open(&o, name, path, set));
+    need(cx,
+         et_loader_new(cx, o.data, &(struct et_loader_config){.seed = 5, .train = true},
+                       &loader));
+    need(cx, et_loader_next(cx, loader, &b));
+    double sum = 0;
+    const int64_t *n = b->field[0].desc.shape;
+    for (int64_t i = 0; i < n[0] * n[1] * n[2] * n[3]; i++)
+        sum += b->field[0].host.f32[i] * (double)(1 + i % 997);
+    for (int64_t i = 0; i < b->field[1].desc.shape[0]; i++)
+        sum += b->field[1].host.i32[i] * 1e-3 * (double)i;
+    et_loader_release(loader, b);
+    et_loader_free(&loader);
+    finish(&o);
+    return sum;
+}
+
+static int warnings;
+static void
+count_warning(void *data, enum et_log_level level, const char *text)
+{
+    (void)data;
+    warnings +=
+        level >= ET_LOG_WARN && strstr(text, "decoded once") && strstr(text, "KiB");
+}
+
+static void
+cache(void)
+{
+    char folder[PATH_MOST];
+    snprintf(folder, sizeof folder, "%s", place("kept/pictures/x"));
+    *strrchr(folder, '/') = 0;
+    for (int i = 0; i < 6; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "many/%c/%d.png", 'a' + i % 2, i);
+        put_picture(name, i % 3 ? "rgb.png" : "alpha.png");
+    }
+    put_text("many/a/4.png", "no picture");
+    const char *plain[] = {"batch_size",
+                           "6",
+                           "max_corrupt",
+                           "0.5",
+                           "transforms",
+                           "[resize_short: {size: 9}, random_crop: {size: 7}, "
+                           "horizontal_flip]",
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL,
+                           NULL};
+    double want = sum_of("imagefolder", "many", plain);
+    et_ctx_set_log(cx, ET_LOG_WARN, count_warning, NULL);
+    plain[6] = "cache";
+    plain[7] = folder;
+    plain[8] = "cache_size";
+    plain[9] = "9";
+    double got = sum_of("imagefolder", "many", plain);
+    ok(got == want, "what is kept gives the same batch: order, draws and pixels");
+    is_int(warnings, 1, "how large it gets is said first");
+    plain[5] = "[random_crop: {size: 7}, horizontal_flip]";
+    sum_of("imagefolder", "many", plain);
+    is_int(warnings, 1, "it is made once");
+    put_picture("many/a/0.png", "palette.png");
+    double changed = sum_of("imagefolder", "many", plain);
+    is_int(warnings, 2, "and again when a file has changed");
+    ok(changed != want, "whose picture is then the new one");
+    plain[9] = "8";
+    sum_of("imagefolder", "many", plain);
+    is_int(warnings, 3, "another size is another cache");
+    et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
+}
+
+static void
+kept_masks(void)
+{
+    char folder[PATH_MOST];
+    struct opened o;
+    snprintf(folder, sizeof folder, "%s", place("kept/masks/x"));
+    *strrchr(folder, '/') = 0;
+    put_picture("seg/images/a.png", "rgb.png");
+    put_picture("seg/masks/a.png", "palette.png");
+    need(cx, try_open(&o, "segmentation", "seg",
+                      SET("num_classes", "12", "cache", folder, "cache_size", "5",
+                          "ignore_index", "3")));
+    const struct et_sample *s = read_at(&o, 0);
+    const struct et_pixels *p = &s->v[0].pixels, *m = &s->v[1].pixels;
+    ok(p->H == 5 && p->W == 7 && m->H == 5 && m->W == 7,
+       "masks are kept with pictures");
+    int most = 0;
+    for (int i = 0; i < 35; i++)
+        most = m->data[i] > most ? m->data[i] : most;
+    ok(most == 255 || most < 12, "and have classes, and what counts nothing");
+    finish(&o);
+}
+
+int
+main(void)
+{
+    cx = need_ctx();
+    setenv("XDG_CACHE_HOME", place("cache"), 1);
+    csv();
+    patterns();
+    tar();
+    tar_masks();
+    bad_tar();
+    changed_tar();
+    mds_images();
+    mds_tokens();
+    cache();
+    kept_masks();
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "all memory is given back");
+    et_ctx_free(&cx);
+    return done();
+}
