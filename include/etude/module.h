@@ -48,6 +48,18 @@ enum et_leaf_kind {
     ET_BUFFER = 2, /* state of the model that no optimizer touches */
 };
 
+/* A part of a model that a step may leave out: what it computes is not used, its
+ * running statistics stay, and no update touches its parameters. Who owns the gate says
+ * before each step, in both places alike, whether it is closed, and keeps it for as
+ * long as modules and parameters name it. Steps have one plan, open or closed. */
+struct et_gate {
+    struct et_tensor *closed; /* leaf f32 [n]; element AT is 1: left out; 0: not */
+    int64_t at;
+    bool is_closed; /* the same, for the host */
+};
+/* That element, f32 [1], as a value of G. */
+struct et_tensor *et_gate_closed(struct et_graph *g, const struct et_gate *gate);
+
 /* A leaf of the model, in the module that declares it. All are f32. */
 struct et_param {
     enum et_leaf_kind kind;
@@ -56,6 +68,8 @@ struct et_param {
     struct et_tensor *tensor; /* owned; NULL until bound */
     float *value;       /* owned; a value given before binding, row-major; or NULL */
     bool requires_grad; /* false: frozen. Buffers never require one */
+    const struct et_gate *gate; /* of the part that it belongs to, borrowed; NULL: no
+                                   step leaves it out */
 };
 
 /* Declares a leaf of that shape; 4-d ones (filters) are channels-last in memory. */
@@ -109,8 +123,10 @@ struct et_forward {
     /* What a module that ends a branch adds (BertOutput, what replaces it): set by its
      * caller for the call. */
     struct et_tensor *residual;
-    et_look_fn *look; /* called by et_forward; NULL: nobody looks */
-    void *look_data;  /* borrowed */
+    et_look_fn *look;           /* called by et_forward; NULL: nobody looks */
+    void *look_data;            /* borrowed */
+    const struct et_gate *gate; /* of the part under way; set by the module whose part
+                                   it is, for the calls. NULL: it is used */
 };
 
 /* The field NAME of the samples under way, such as "attention_mask" or "token_type",

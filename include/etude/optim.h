@@ -26,6 +26,8 @@
 extern "C" {
 #endif
 
+struct et_gate;
+
 enum {
     ET_PARAM_ALIGN = 64,      /* elements; the gaps stay zero */
     ET_MAX_MOMENTS = 4,       /* arrays an optimizer may keep besides the parameters */
@@ -49,7 +51,8 @@ struct et_param_spec {
     struct et_desc desc; /* f32, dense: how it lies in memory */
     int group;           /* from 0; groups lie one after another, and may be empty */
     enum et_param_role role;
-    bool frozen; /* it begins without gradient: see the slot */
+    bool frozen;                /* it begins without gradient: see the slot */
+    const struct et_gate *gate; /* see the slot */
 };
 
 /* What one parameter got. */
@@ -62,6 +65,9 @@ struct et_param_slot {
     int64_t count;   /* elements */
     int64_t updates; /* how often an optimizer has changed it */
     bool frozen;     /* no update touches it; value, moments and place stay */
+    const struct et_gate *gate; /* of the part of the model that it is of, borrowed
+                                   (module.h): an update of a step that leaves the part
+                                   out does not count for it. NULL: there is none */
 };
 
 /* Flat memory beside the parameters that goes where they go, an average of them. */
@@ -74,7 +80,7 @@ struct et_param_copy {
 };
 
 /* Read the fields; change none, except that a checkpoint restores updates and that
- * frozen may be set between steps. */
+ * frozen and gate may be set between steps. */
 struct et_param_space {
     struct et_ctx *cx;
     struct et_device *dev;

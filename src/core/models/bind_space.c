@@ -23,6 +23,7 @@ new_space(const struct et_model *m, const struct et_leaves *leaves,
             .desc = leaves->v[i].param->desc,
             .role = et_model_param_role(m, leaves, i),
             .frozen = !leaves->v[i].param->requires_grad,
+            .gate = leaves->v[i].param->gate,
         };
     et_status status = et_param_space_new(leaves->cx, dev, spec, leaves->n, out);
     et_free(leaves->cx, block);

@@ -160,6 +160,13 @@ et_forward_input(const struct et_forward *f, const char *name)
 }
 
 struct et_tensor *
+et_gate_closed(struct et_graph *g, const struct et_gate *gate)
+{
+    ETI_NEED_IN(g, g, gate);
+    return et_slice(g, gate->closed, 0, gate->at, 1, 1);
+}
+
+struct et_tensor *
 et_forward(struct et_forward *f, struct et_module *m, struct et_tensor *x)
 {
     if (!f)

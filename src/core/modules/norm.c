@@ -24,13 +24,18 @@ batch_norm_init(struct et_ctx *cx, struct et_module *base, const void *options)
     return ET_OK;
 }
 
-/* Queues r <- (1 - momentum) r + momentum s. */
+/* Queues r <- (1 - momentum) r + momentum s, where the part under way is used. */
 static void
-follow(struct et_graph *g, struct et_tensor *r, struct et_tensor *s, double momentum,
+follow(struct et_forward *f, struct et_tensor *r, struct et_tensor *s, double momentum,
        double scale)
 {
-    struct et_tensor *kept = et_mul_scalar(g, et_pending(g, r), 1 - momentum);
-    et_assign(g, r, et_add(g, kept, et_mul_scalar(g, s, momentum * scale)));
+    struct et_graph *g = f->g;
+    struct et_tensor *now = et_pending(g, r);
+    struct et_tensor *next = et_add(g, et_mul_scalar(g, now, 1 - momentum),
+                                    et_mul_scalar(g, s, momentum * scale));
+    if (f->gate)
+        next = et_where(g, et_gate_closed(g, f->gate), now, next);
+    et_assign(g, r, next);
 }
 
 void
@@ -43,8 +48,8 @@ et_batch_norm_update(struct et_batch_norm_module *m, struct et_forward *f,
     double unbiased = count > 1 ? (double)count / (double)(count - 1) : 1;
     if (f->keep_stats)
         return;
-    follow(f->g, m->running_mean.tensor, et_detach(f->g, mean), momentum, 1);
-    follow(f->g, m->running_var.tensor, et_detach(f->g, var), momentum, unbiased);
+    follow(f, m->running_mean.tensor, et_detach(f->g, mean), momentum, 1);
+    follow(f, m->running_var.tensor, et_detach(f->g, var), momentum, unbiased);
 }
 
 static struct et_tensor *

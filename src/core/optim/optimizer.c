@@ -45,8 +45,6 @@ et_optimizer_list(int *n)
  * 5 million weights where they were one run. */
 enum { CACHED = 1 << 18 };
 
-static const int64_t one[] = {1};
-
 /* ---- making ---- */
 
 void
@@ -73,11 +71,15 @@ release_numbers(struct et_optimizer *opt)
 {
     et_free(opt->cx, opt->hyper_host);
     et_tensor_free(&opt->hyper);
+    et_free(opt->cx, opt->counts_host);
+    et_tensor_free(&opt->counts);
+    et_tensor_free(&opt->skipped);
     for (int i = 0; i <= ETI_MAX_AHEAD; i++) {
         et_free(opt->cx, opt->made[i]);
         opt->made[i] = NULL;
     }
     opt->hyper_host = NULL;
+    opt->counts_host = NULL;
     opt->unsettled = 0;
 }
 
@@ -89,9 +91,11 @@ release_space(struct et_optimizer *opt)
     release_numbers(opt);
     et_free(opt->cx, opt->order);
     et_free(opt->cx, opt->pending);
+    et_free(opt->cx, opt->counted);
     et_free(opt->cx, opt->row);
     opt->order = NULL;
     opt->pending = NULL;
+    opt->counted = NULL;
     opt->row = NULL;
     opt->n_rows = 0;
 }
@@ -106,6 +110,25 @@ sort_by_offset(const struct et_param_space *s, int *order)
                 order[at++] = i;
 }
 
+/* Makes what says which numbers are right where skips are not known yet. */
+static et_status
+make_counts(struct et_optimizer *opt, const struct et_param_space *space)
+{
+    struct et_ctx *cx = opt->cx;
+    int64_t numbers = space->n * ET_MAX_HYPER, both = 2 * numbers;
+    void *block;
+    for (int i = 0; i <= opt->ahead; i++) {
+        ET_TRY(et_alloc(cx, (size_t)space->n * sizeof *opt->made[i], &block));
+        opt->made[i] = block;
+    }
+    ET_TRY(et_alloc(cx, (size_t)both * sizeof *opt->counts_host, &block));
+    opt->counts_host = block;
+    ET_TRY(et_tensor_new(cx, space->dev, ET_F32, 1, &both, ET_ROW_MAJOR,
+                         "settled skips", &opt->counts));
+    return et_tensor_new(cx, space->dev, ET_F32, 1, &numbers, ET_ROW_MAJOR,
+                         "skipped updates", &opt->skipped);
+}
+
 /* Makes the numbers of updates. */
 static et_status
 make_numbers(struct et_optimizer *opt, const struct et_param_space *space)
@@ -115,10 +138,8 @@ make_numbers(struct et_optimizer *opt, const struct et_param_space *space)
     void *block;
     ET_TRY(et_alloc(cx, (size_t)numbers * sizeof *opt->hyper_host, &block));
     opt->hyper_host = block;
-    for (int i = 0; opt->ahead > 0 && i <= opt->ahead; i++) {
-        ET_TRY(et_alloc(cx, (size_t)space->n * sizeof *opt->made[i], &block));
-        opt->made[i] = block;
-    }
+    if (opt->ahead > 0)
+        ET_TRY(make_counts(opt, space));
     return et_tensor_new(cx, space->dev, ET_F32, 1, &numbers, ET_ROW_MAJOR, "hyper",
                          &opt->hyper);
 }
@@ -152,6 +173,8 @@ attach_space(struct et_optimizer *opt, struct et_param_space *space)
     opt->order = block;
     ET_TRY(et_alloc(cx, n * sizeof *opt->pending, &block));
     opt->pending = block;
+    ET_TRY(et_alloc(cx, n * sizeof *opt->counted, &block));
+    opt->counted = block;
     ET_TRY(et_alloc(cx, n * sizeof *opt->row, &block));
     opt->row = block;
     ET_TRY(make_numbers(opt, space));
@@ -215,8 +238,6 @@ et_optimizer_free(struct et_optimizer **optimizer)
     if (!opt)
         return;
     release_space(opt);
-    et_tensor_free(&opt->skipped);
-    et_tensor_free(&opt->settled);
     et_free(opt->cx, opt->run);
     et_free(opt->cx, opt->group);
     eti_options_free(opt->cx, &opt->type->info, &opt->options);
@@ -296,11 +317,12 @@ et_optimizer_done(struct et_optimizer *opt, bool skipped)
     if (!opt)
         return;
     for (int i = 0; i < opt->space->n && !skipped; i++)
-        opt->space->slot[i].updates += opt->pending[i];
+        opt->space->slot[i].updates += opt->counted[i];
     if (opt->ahead > 0) {
         ET_ASSERT(opt->unsettled <= opt->ahead && !skipped);
-        memcpy(opt->made[opt->unsettled++], opt->pending, (size_t)opt->space->n);
+        memcpy(opt->made[opt->unsettled++], opt->counted, (size_t)opt->space->n);
     }
+    memset(opt->counted, 0, (size_t)opt->space->n);
     memset(opt->pending, 0, (size_t)opt->space->n);
 }
 
@@ -311,12 +333,6 @@ et_optimizer_run_ahead(struct et_optimizer *opt, int ahead)
     ET_ASSERT(ahead >= 0 && ahead <= ETI_MAX_AHEAD && opt->unsettled == 0);
     if (ahead == opt->ahead)
         return ET_OK;
-    if (!opt->skipped) {
-        ET_TRY(et_tensor_new(opt->cx, opt->space->dev, ET_F32, 1, one, ET_ROW_MAJOR,
-                             "skipped updates", &opt->skipped));
-        ET_TRY(et_tensor_new(opt->cx, opt->space->dev, ET_F32, 1, one, ET_ROW_MAJOR,
-                             "settled skips", &opt->settled));
-    }
     release_numbers(opt);
     opt->ahead = ahead;
     return make_numbers(opt, opt->space);
@@ -329,9 +345,11 @@ et_optimizer_settle(struct et_optimizer *opt, bool skipped)
         return;
     ET_ASSERT(opt->unsettled > 0);
     bool *oldest = opt->made[0];
-    for (int i = 0; i < opt->space->n && skipped; i++)
+    for (int i = 0; i < opt->space->n && skipped; i++) {
         opt->space->slot[i].updates -= oldest[i];
-    opt->n_settled += skipped;
+        for (int h = 0; h < ET_MAX_HYPER; h++)
+            opt->counts_host[i * ET_MAX_HYPER + h] += oldest[i];
+    }
     opt->unsettled--;
     for (int i = 0; i < opt->unsettled; i++)
         opt->made[i] = opt->made[i + 1];

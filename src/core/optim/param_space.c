@@ -49,6 +49,7 @@ fill_slots(struct et_ctx *cx, struct et_param_space *s,
         s->slot[i].group = specs[i].group;
         s->slot[i].role = specs[i].role;
         s->slot[i].frozen = specs[i].frozen;
+        s->slot[i].gate = specs[i].gate;
         s->slot[i].count = et_desc_count(&specs[i].desc);
         ET_TRY(copy_text(cx, specs[i].name, &s->slot[i].name));
         if (specs[i].group >= s->n_groups)

@@ -9,8 +9,7 @@
 #include "core/base/need.h"
 #include "core/graph/graph_impl.h"
 #include "etude/ctx.h"
-
-static const int64_t one[] = {1};
+#include "etude/module.h"
 
 static et_status
 new_run(struct et_optimizer *opt, const struct et_param_slot *first, int64_t end,
@@ -113,12 +112,23 @@ begin_tensor(struct et_graph *g, const struct et_optimizer *opt,
         u->state[k] = s->state[k][r->slot - s->slot];
 }
 
+/* What leaves the parameters of ROW as they are: SKIP, or their gate. */
+static struct et_tensor *
+skip_of(struct et_graph *g, const struct eti_update_row *row, struct et_tensor *skip)
+{
+    if (!row->slot->gate)
+        return skip;
+    struct et_tensor *closed = et_gate_closed(g, row->slot->gate);
+    return skip ? et_where(g, closed, closed, skip) : closed;
+}
+
 /* The formulas of row I. */
 static et_status
 append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor *flat,
            struct et_tensor *hyper, struct et_tensor *skip)
 {
     const struct eti_param_run *r = opt->row[i].run;
+    int64_t at = opt->row[i].slot - opt->space->slot;
     struct et_update *u = &opt->row[i].update;
     *u = (struct et_update){
         .options = opt->options,
@@ -134,9 +144,10 @@ append_row(struct et_graph *g, struct et_optimizer *opt, int i, struct et_tensor
     for (int k = 0; k < opt->n_moments; k++)
         u->moment[k] = r->moment[k];
     for (int h = 0; h < ET_MAX_HYPER; h++)
-        u->hyper[h] = et_slice(g, hyper, 0, i * ET_MAX_HYPER + h, 1, 1);
+        u->hyper[h] = et_slice(g, hyper, 0, at * ET_MAX_HYPER + h, 1, 1);
     opt->type->update(g, u);
     ET_TRY(check_written(g, opt, u));
+    skip = skip_of(g, &opt->row[i], skip);
     commit(g, skip, r->p, r->rows.p, &u->new_p);
     for (int k = 0; k < opt->n_moments; k++)
         commit(g, skip, r->moment[k], r->rows.moment[k], &u->new_moment[k]);
@@ -157,7 +168,7 @@ run_length(const struct et_optimizer *opt, int at)
         int i = opt->order[at + n];
         int64_t end = slot[i].offset + eti_param_span(&slot[i]);
         if (!opt->pending[i] || slot[i].group != first->group ||
-            slot[i].updates != first->updates ||
+            slot[i].gate != first->gate || slot[i].updates != first->updates ||
             (n > 0 && (opt->type->by_tensor || end - first->offset > opt->longest)))
             break;
         n++;
@@ -170,11 +181,12 @@ static void
 write_row(struct et_optimizer *opt, int i)
 {
     const struct eti_update_row *row = &opt->row[i];
+    int64_t at = row->slot - opt->space->slot;
     for (int skipped = 0; skipped <= opt->ahead; skipped++) {
         int64_t update = row->slot->updates + 1 - skipped;
         double hyper[ET_MAX_HYPER] = {0};
         opt->type->hyper(opt->options, row->group, update < 1 ? 1 : update, hyper);
-        float *to = opt->hyper_host + (skipped * opt->space->n + i) * ET_MAX_HYPER;
+        float *to = opt->hyper_host + (skipped * opt->space->n + at) * ET_MAX_HYPER;
         for (int h = 0; h < ET_MAX_HYPER; h++)
             to[h] = (float)hyper[h];
     }
@@ -202,45 +214,51 @@ make_rows(struct et_optimizer *opt, int *n_rows)
 }
 
 static et_status
+send_counts(struct et_optimizer *opt)
+{
+    float *counts = opt->counts_host + opt->space->n * ET_MAX_HYPER;
+    for (int i = 0; i < opt->space->n; i++)
+        for (int h = 0; h < ET_MAX_HYPER; h++)
+            *counts++ = opt->counted[i];
+    return et_tensor_write(opt->cx, opt->counts, opt->counts_host,
+                           et_desc_bytes(&opt->counts->desc));
+}
+
+static et_status
 send_hyper(struct et_optimizer *opt)
 {
     if (opt->ahead > 0)
-        ET_TRY(et_tensor_write(opt->cx, opt->settled, &opt->n_settled,
-                               sizeof opt->n_settled));
+        ET_TRY(send_counts(opt));
     return et_tensor_write(opt->cx, opt->hyper, opt->hyper_host,
                            et_desc_bytes(&opt->hyper->desc));
 }
 
-/* Block J of the numbers. */
+/* Block J of FLAT, an array of some [n][ET_MAX_HYPER]. */
 static struct et_tensor *
-block_of(struct et_graph *g, const struct et_optimizer *opt, int j)
+block_of(struct et_graph *g, const struct et_optimizer *opt, struct et_tensor *flat,
+         int j)
 {
     const int64_t width = opt->space->n * ET_MAX_HYPER;
-    return et_slice(g, opt->hyper, 0, j * width, width, 1);
+    return et_slice(g, flat, 0, j * width, width, 1);
 }
 
 /* Numbers that follow from how often a parameter was updated (Adam's bias corrections)
  * depend on updates whose outcome only the device knows: it picks the block that fits,
- * which is one kernel.
- * NEEDSWORK: a parameter that had no gradient in an update that was skipped and is not
- * settled is counted one less than it should be. No model here has parameters that get
- * a gradient only now and then; one that had would need a count of skips for each
- * row. */
+ * which is one kernel. */
 static struct et_tensor *
 choose_hyper(struct et_graph *g, struct et_optimizer *opt, struct et_tensor *skip)
 {
-    const int64_t width = opt->space->n * ET_MAX_HYPER;
     if (opt->ahead == 0)
         return opt->hyper;
-    struct et_tensor *which =
-        et_sub(g, et_expand(g, opt->skipped, 1, &width), opt->settled);
-    struct et_tensor *chosen = block_of(g, opt, opt->ahead);
+    struct et_tensor *which = et_sub(g, opt->skipped, block_of(g, opt, opt->counts, 0));
+    struct et_tensor *chosen = block_of(g, opt, opt->hyper, opt->ahead);
     for (int j = opt->ahead - 1; j >= 0; j--)
         chosen = et_where(g, et_add_scalar(g, which, -(double)j), chosen,
-                          block_of(g, opt, j));
+                          block_of(g, opt, opt->hyper, j));
     if (skip)
-        et_assign(g, opt->skipped,
-                  et_add(g, opt->skipped, et_reshape(g, skip, 1, one)));
+        et_assign(
+            g, opt->skipped,
+            et_add(g, opt->skipped, et_mul(g, block_of(g, opt, opt->counts, 1), skip)));
     return chosen;
 }
 
@@ -253,8 +271,11 @@ et_optimizer_update(struct et_graph *g, struct et_optimizer *opt,
     ET_TRY(et_graph_status(g));
     memcpy(opt->pending, has_grad ? has_grad : opt->space->has_grad,
            (size_t)opt->space->n);
-    for (int i = 0; i < opt->space->n; i++)
-        opt->pending[i] &= !opt->space->slot[i].frozen;
+    for (int i = 0; i < opt->space->n; i++) {
+        const struct et_param_slot *slot = &opt->space->slot[i];
+        opt->pending[i] &= !slot->frozen;
+        opt->counted[i] = opt->pending[i] && !(slot->gate && slot->gate->is_closed);
+    }
     opt->n_rows = 0;
     int rows;
     ET_TRY(make_rows(opt, &rows));

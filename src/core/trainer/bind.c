@@ -66,10 +66,12 @@ is_bound(const struct et_trainer *t, const struct et_leaves *leaves)
 }
 
 static et_status
-freeze_as_model(struct et_trainer *t)
+flag_as_model(struct et_trainer *t)
 {
-    for (int i = 0; i < t->params.n; i++)
+    for (int i = 0; i < t->params.n; i++) {
         t->state.params->slot[i].frozen = !t->params.v[i]->requires_grad;
+        t->state.params->slot[i].gate = t->params.v[i]->gate;
+    }
     return list_trained(t);
 }
 
@@ -126,6 +128,7 @@ new_space(struct et_trainer *t, const struct et_leaves *leaves,
             .group = eti_groups_find(t, leaves->v[i].name),
             .role = et_model_param_role(s->model, leaves, i),
             .frozen = !leaves->v[i].param->requires_grad,
+            .gate = leaves->v[i].param->gate,
         };
     et_status status = et_param_space_new(s->cx, s->dev, spec, leaves->n, out);
     et_free(s->cx, block);
@@ -180,7 +183,7 @@ eti_bind_parameters(struct et_trainer *t)
     struct et_state *s = &t->state;
     struct et_leaves leaves;
     ET_TRY(et_module_leaves(s->cx, s->model->root, ET_PARAM, &leaves));
-    et_status status = is_bound(t, &leaves) ? freeze_as_model(t) : lay_out(t, &leaves);
+    et_status status = is_bound(t, &leaves) ? flag_as_model(t) : lay_out(t, &leaves);
     et_leaves_release(&leaves);
     if (status == ET_OK)
         status = et_module_bind(s->cx, s->model->root, s->dev, ET_PARAM | ET_BUFFER,
