@@ -46,12 +46,15 @@ def load_composer():
         pass
 
     stand_in("composer.core", Algorithm=Algorithm, Event=anything(), State=anything,
-             Precision=anything())
+             Precision=anything(), Batch=anything, TimeUnit=anything(),
+             get_precision_context=anything)
     stand_in("composer.core.time", Time=anything(), TimeUnit=anything())
     stand_in("composer.loggers", Logger=anything)
     stand_in("composer.models.huggingface", HuggingFaceModel=type("None_", (), {}))
+    sys.modules["composer.models"].HuggingFaceModel = type("None_", (), {})
     utils = sys.modules["composer.utils"]
     utils.MissingConditionalImportError = ImportError
+    utils.dist = anything()
     utils.ensure_tuple = importlib.import_module("composer.utils.iter_helpers").ensure_tuple
     utils.module_surgery = importlib.import_module("composer.utils.module_surgery")
 
@@ -194,6 +197,66 @@ def lower(method, norm, shape):
         print(method, numbers(model(values(1000, shape).float())))
 
 
+def bottlenecks():
+    from torchvision.models.resnet import Bottleneck
+    def shortcut(c_in, c_out, stride):
+        return nn.Sequential(nn.Conv2d(c_in, c_out, 1, stride, bias=False),
+                             nn.BatchNorm2d(c_out))
+    return nn.Sequential(
+        Bottleneck(3, 1, downsample=shortcut(3, 4, 1)), Bottleneck(4, 1),
+        Bottleneck(4, 2, stride=2, downsample=shortcut(4, 8, 2)), Bottleneck(8, 2))
+
+
+def show_depth(kept):
+    """Blocks, of which Composer draws that those of KEPT are."""
+    model = bottlenecks().double()
+    composer("stochastic_depth", "apply_stochastic_depth")(
+        model, "ResNetBottleneck", "block", 0.5, "uniform")
+    draws = iter(kept)
+    with mock.patch("torch.bernoulli", lambda p: torch.tensor(float(next(draws)))):
+        show("stochastic_depth", model.train(), model, values(1000, (5, 3, 6, 6)),
+             "3.conv2.weight")
+
+
+def show_periods():
+    layer = composer("gyro_dropout", "GyroDropoutLayer")
+    for iters, epochs, sigma, tau in ((196, 100, 256, 16), (5005, 90, 1024, 8), (7, 3, 4, 2)):
+        gyro = layer(iters, epochs, 0.5, sigma, tau)
+        gyro(torch.ones(tau, 1))
+        print("gyro_period", iters, epochs, sigma, tau, gyro.iter_num)
+
+
+def show_lengths():
+    """What the algorithm makes of a long batch at some of its steps."""
+    warmup = composer("seq_length_warmup", "SeqLengthWarmup")
+    units = importlib.import_module("composer.algorithms.seq_length_warmup.seq_length_warmup")
+    for steps, duration, least, most, step in (
+            (2540, 0.3, 8, 1024, 8), (1000, 0.5, 10, 100, 7), (77, 1.0, 1, 30, 4)):
+        one = warmup(duration, least, most, step)
+        one._activated = True
+        for batch in range(0, steps, max(1, steps // 20))[:20]:
+            state = types.SimpleNamespace(
+                dataloader=1, dataloader_len=steps, batch={"input_ids": torch.zeros(1, 2048)},
+                max_duration=types.SimpleNamespace(unit=units.TimeUnit.BATCH, value=steps),
+                timestamp=types.SimpleNamespace(batch=batch))
+            one.apply(None, state, mock.MagicMock())
+            print("seq_length", steps, duration, least, most, step, batch,
+                  state.batch["input_ids"].shape[1])
+
+
+def show_batches():
+    change = composer("seq_length_warmup", "set_batch_sequence_length")
+    for length in (2, 4, 6):
+        for truncate, preserve in ((1, 0), (1, 1), (0, 0)):
+            at = torch.arange(21).reshape(3, 7)
+            batch = {"input_ids": 10 + at, "labels": 100 + at, "attention_mask":
+                     (at % 7 < torch.tensor([[7], [3], [1]])).int()}
+            batch = change(batch, length, bool(truncate), bool(preserve))
+            print("seq_batch", length, truncate, preserve,
+                  *(f"{v.shape[0]} {v.shape[1]} " + " ".join(str(int(e)) for e in v.flatten())
+                    for v in batch.values()))
+
+
 def main():
     load_composer()
     print(f"# by Composer 0.32; PyTorch {torch.__version__}")
@@ -220,6 +283,11 @@ def main():
     print("case low_precision")
     lower("layernorm", nn.LayerNorm(8), (3, 8))
     lower("groupnorm", nn.GroupNorm(2, 4), (2, 4, 3, 1))
+    show_depth((True, False, False, True))
+    print("case lengths_and_periods")
+    show_periods()
+    show_lengths()
+    show_batches()
 
 
 if __name__ == "__main__":
