@@ -40,6 +40,33 @@ ET_NODISCARD et_status et_apply_blurpool(struct et_ctx *cx, struct et_module *ro
                                          bool blur_first, int64_t min_channels,
                                          struct et_surgery *out);
 
+/* StochasticDepth on the bottlenecks below ROOT, which stay where they are: each is
+ * left out of a step, or each sample of it, with a rate of its own. Made again on the
+ * same tree it takes the place of what was made first. DEV: the model's; borrowed.
+ * EINVAL: a rate outside [0, 1]. */
+struct et_stochastic_depth;
+enum et_stochastic_method { ET_STOCHASTIC_BLOCK = 0, ET_STOCHASTIC_SAMPLE = 1 };
+enum et_drop_distribution { ET_DROP_UNIFORM = 0, ET_DROP_LINEAR = 1 };
+ET_NODISCARD et_status et_apply_stochastic_depth(
+    struct et_ctx *cx, struct et_module *root, struct et_device *dev,
+    enum et_stochastic_method method, double drop_rate,
+    enum et_drop_distribution distribution, struct et_stochastic_depth **out);
+/* How many blocks there are. */
+int et_stochastic_depth_blocks(const struct et_stochastic_depth *d);
+/* Another rate from the next draw on, as when it warms up. */
+void et_stochastic_depth_set_rate(struct et_stochastic_depth *d, double drop_rate);
+/* Before a step: which blocks it leaves out. One uniform number of RNG for each, in the
+ * order of the tree. With ET_STOCHASTIC_SAMPLE, whose draws are those of a pass
+ * (et_forward.rng), nothing is drawn. */
+ET_NODISCARD et_status et_stochastic_depth_draw(struct et_stochastic_depth *d,
+                                                struct et_rng *rng);
+/* No block is left out after that; evaluations stay as they are. A parameter space that
+ * was made before is not to be updated any more: its slots name the gates. */
+void et_stochastic_depth_free(struct et_stochastic_depth **d);
+/* That of block I of N, from 0: DROP_RATE, or (I + 1) / N of it. */
+double et_block_drop_rate(double drop_rate, enum et_drop_distribution distribution,
+                          int i, int n);
+
 /* EMA: smoothing shadow + (1 - smoothing) value. Arrays of one shape. */
 struct et_tensor *et_compute_ema(struct et_graph *g, struct et_tensor *shadow,
                                  struct et_tensor *value, double smoothing);

@@ -235,9 +235,16 @@ struct et_bottleneck_options {
     int64_t dilation; /* of the 3x3 convolution, 1 */
 };
 
+/* With F what bn3 gives and S the shortcut's, StochasticDepth makes it, in training:
+ * where the gate is closed relu(S), or x itself without a downsample; with
+ * drops_samples relu(m F + S), m [N] 0 with the probability drop_rate, else 1. In
+ * evaluation it is relu((1 - drop_rate) F + S). */
 struct et_bottleneck_module {
     struct et_module base;
     struct et_module *conv1, *bn1, *conv2, *bn2, *conv3, *bn3, *relu, *downsample;
+    const struct et_gate *gate; /* borrowed; NULL: the block is never left out */
+    double drop_rate;           /* 0: as it is without all this */
+    bool drops_samples;
 };
 
 /* ---- transformer ---- */

@@ -23,6 +23,11 @@
            "    - conv2d: {out: 8, kernel: 3, stride: 2, padding: 1}\n    - silu\n"    \
            "    - adaptive_avg_pool2d\n    - flatten\n    - linear: {out: 24}\n"       \
            "    - layer_norm\n    - silu\n    - linear: {out: 10}\n"
+#define BLOCKS                                                                         \
+    IMAGES "model:\n  name: layers\n  layers:\n    - bottleneck: {channels: 2}\n"      \
+           "    - bottleneck: {channels: 2}\n    - bottleneck: {channels: 2}\n"        \
+           "    - adaptive_avg_pool2d\n    - flatten\n    - dropout: {p: 0.5}\n"       \
+           "    - linear: {out: 10}\n"
 #define RESIDUAL IMAGES "model: {name: resnet8}\n"
 #define TEXT                                                                           \
     "max_duration: 12ba\nseed: 17\n"                                                   \
@@ -57,6 +62,11 @@ static const struct row {
     {"gated_linear_units:", BERT_NET, 114, 120, 145, 151, true, 0},
     {"alibi: {max_sequence_length: 8, train_sequence_length_scaling: 0.5}", GPT2_NET,
      79, 77, 95, 93, true, 0},
+    {"stochastic_depth: {target_layer_name: ResNetBottleneck, drop_rate: 0.5}", BLOCKS,
+     97, 112, 110, 125, false, 0},
+    {"stochastic_depth: {target_layer_name: ResNetBottleneck, drop_rate: 0.5,\n"
+     "    stochastic_method: sample}",
+     BLOCKS, 97, 105, 110, 121, false, 0},
 };
 
 struct result {

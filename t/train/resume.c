@@ -48,8 +48,18 @@ static const struct {
     {"ghost_batchnorm", "{ghost_batch_size: 4}"},
     {"factorize", "{min_channels: 16}"},
     {"alibi", "{max_sequence_length: 16}"},
+    {"stochastic_depth", "{target_layer_name: ResNetBottleneck, drop_rate: 0.6, "
+                         "drop_warmup: 0.5dur}"},
     {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}"},
 };
+
+/* Residual blocks, some of which have Adam's moments and counts of their own, and
+ * dropout of vectors. */
+#define BLOCKS(duration)                                                               \
+    "max_duration: " duration "\nseed: 17\nmodel:\n  name: layers\n  layers:\n"        \
+    "    - bottleneck: {channels: 2}\n    - bottleneck: {channels: 2, stride: 2}\n"    \
+    "    - bottleneck: {channels: 2}\n    - adaptive_avg_pool2d\n    - flatten\n"      \
+    "    - dropout: {p: 0.2}\n    - linear: {out: 10}\n" IMAGE_DATA ADAMW
 
 /* And in which run, where it is not IMAGE_RUN. */
 static const struct {
@@ -59,6 +69,7 @@ static const struct {
     {"low_precision_groupnorm", LAYERS("3ep") "precision: amp_bf16\n"},
     {"gated_linear_units", BERT("10ba")},
     {"alibi", GPT("10ba")},
+    {"stochastic_depth", BLOCKS("10ba") EVALUATION(IMAGES_TO_EVALUATE)},
 };
 
 static const struct {

@@ -118,6 +118,12 @@ static const struct a_case models[] = {
     TOKENS "model: {name: gpt2, " TRANSFORMER "algorithms:\n  " text "\n"
 #define ON_BERT(text)                                                                  \
     GUESSES "model: {name: bert, " TRANSFORMER "algorithms:\n  " text "\n"
+/* Blocks and vectors with dropout, for what leaves them out. */
+#define BLOCKS(text)                                                                   \
+    IMAGES(8)                                                                          \
+    "model:\n  name: layers\n  layers:\n    - bottleneck: {channels: 2}\n"             \
+    "    - bottleneck: {channels: 2}\n    - adaptive_avg_pool2d\n    - flatten\n"      \
+    "    - dropout: {p: 0.2}\n    - linear: {out: 10}\nalgorithms:\n  " text "\n"
 static const struct a_case algorithms[] = {
     {"alibi", ON_GPT2("alibi: {max_sequence_length: 8}")},
     {"blurpool", ON_IMAGES("blurpool: {min_channels: 1}")},
@@ -143,6 +149,8 @@ static const struct a_case algorithms[] = {
      ON_IMAGES("selective_backprop: {start: 0.0, keep: 0.5, interrupt: 0}")},
     {"squeeze_excite",
      ON_IMAGES("squeeze_excite: {min_channels: 8, latent_channels: 4}")},
+    {"stochastic_depth", BLOCKS("stochastic_depth: {drop_rate: 0.8,\n"
+                                "    target_layer_name: ResNetBottleneck}")},
     {"swa", ON_IMAGES("swa: {swa_start: 0.1dur, update_interval: 1ba}")},
     {"weight_standardization", ON_IMAGES("weight_standardization: {}")},
 };

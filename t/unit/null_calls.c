@@ -64,6 +64,8 @@ static struct {
     struct et_tracer tracer;
     struct et_comm *comm;
     struct et_param_copy *copy;
+    struct et_stochastic_depth *depth;
+    struct et_gate gate;
     struct et_samples samples;
     struct et_tokenizer *tokenizer;
     struct et_encoder *encoder;
@@ -156,6 +158,8 @@ sgd_options(void)
     X("struct et_model_class *", v.model->type)                                        \
     X("struct et_param_space *", v.space)                                              \
     X("struct et_param_copy *", v.copy)                                                \
+    X("struct et_stochastic_depth *", v.depth)                                         \
+    X("struct et_gate *", &v.gate)                                                     \
     X("struct et_optimizer *", v.optimizer)                                            \
     X("struct et_optimizer_class *", et_optimizer_find("sgd"))                         \
     X("struct et_component *", &et_optimizer_find("sgd")->info)                        \
@@ -213,6 +217,7 @@ sgd_options(void)
     X("et_model_free", v.model)                                                        \
     X("et_param_space_free", v.space)                                                  \
     X("et_param_copy_free", v.copy)                                                    \
+    X("et_stochastic_depth_free", v.depth)                                             \
     X("et_optimizer_free", v.optimizer)                                                \
     X("et_dataset_close", v.dataset)                                                   \
     X("et_loader_free", v.loader)                                                      \
@@ -443,6 +448,9 @@ make_model(void)
     must(et_optimizer_new(v.cx, et_optimizer_find("sgd"), NULL, v.space, &v.optimizer));
     must(et_param_copy_new(v.space, "copy", &v.copy));
     must(ET_NEW(v.cx, &v.module, linear, .in_features = 2, .out_features = 2));
+    must(et_apply_stochastic_depth(v.cx, v.module, v.dev, ET_STOCHASTIC_BLOCK, 0,
+                                   ET_DROP_LINEAR, &v.depth));
+    v.gate = (struct et_gate){.closed = v.leaf};
     must(et_module_leaves(v.cx, v.model->root, ET_PARAM, &v.leaves));
     v.forward = (struct et_forward){.g = v.g};
     et_param_declare(&v.param, (struct et_init){.a = 1}, 2, shape);

@@ -117,6 +117,8 @@ static const struct {
     {ET_KIND_ALGORITHM, "progressive_resizing",
      "mode initial_scale finetune_fraction delay_fraction size_increment "
      "resize_targets"},
+    {ET_KIND_ALGORITHM, "stochastic_depth",
+     "target_layer_name stochastic_method drop_rate drop_distribution drop_warmup"},
 };
 
 static const struct et_option *

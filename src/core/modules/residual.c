@@ -133,16 +133,50 @@ bottleneck_init(struct et_ctx *cx, struct et_module *base, const void *options)
 }
 
 static struct et_tensor *
-bottleneck_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
+branch(struct et_bottleneck_module *m, struct et_forward *f, struct et_tensor *x)
 {
-    struct et_bottleneck_module *m = (struct et_bottleneck_module *)base;
+    const struct et_gate *around = f->gate;
+    if (m->gate)
+        f->gate = m->gate;
     struct et_tensor *y = et_forward(f, m->bn1, et_forward(f, m->conv1, x));
     y = et_forward(f, m->relu, y);
     y = et_forward(f, m->bn2, et_forward(f, m->conv2, y));
     y = et_forward(f, m->relu, y);
     y = et_forward(f, m->bn3, et_forward(f, m->conv3, y));
-    y = et_add(f->g, y, et_forward(f, m->downsample, x));
-    return et_forward(f, m->relu, y);
+    f->gate = around;
+    return y;
+}
+
+/* What the block adds to its shortcut, from Y, which its branch gives: in training less
+ * the samples that it drops, else so much that the mean is training's. */
+static struct et_tensor *
+weigh_branch(const struct et_bottleneck_module *m, struct et_forward *f,
+             struct et_tensor *y)
+{
+    double kept = 1 - m->drop_rate;
+    if (!y || kept == 1)
+        return y;
+    if (!f->training)
+        return et_mul_scalar(f->g, y, kept);
+    if (!m->drops_samples)
+        return y;
+    struct et_tensor *mask = et_random_bernoulli(f->g, f->rng, kept, f->ordinal++,
+                                                 ET_SHAPE(y->desc.shape[0], 1, 1, 1));
+    return et_mul(f->g, y, et_cast(f->g, mask, y->desc.dtype));
+}
+
+static struct et_tensor *
+bottleneck_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
+{
+    struct et_bottleneck_module *m = (struct et_bottleneck_module *)base;
+    struct et_tensor *y = weigh_branch(m, f, branch(m, f, x));
+    struct et_tensor *shortcut = et_forward(f, m->downsample, x);
+    y = et_forward(f, m->relu, et_add(f->g, y, shortcut));
+    if (!m->gate || !f->training)
+        return y;
+    if (m->downsample)
+        shortcut = et_forward(f, m->relu, shortcut);
+    return et_where(f->g, et_gate_closed(f->g, m->gate), shortcut, y);
 }
 
 static et_status
