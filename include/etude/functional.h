@@ -67,6 +67,29 @@ void et_stochastic_depth_free(struct et_stochastic_depth **d);
 double et_block_drop_rate(double drop_rate, enum et_drop_distribution distribution,
                           int i, int n);
 
+/* GyroDropout: each Dropout below ROOT takes its masks from a pool of SIGMA. TAU of
+ * these are used at once, for a while, in a run of STEPS steps. P: the probability of
+ * zero, for all layers. SEED: of all draws. The caller frees *OUT behind the model's
+ * last step. DEV: the model's; borrowed. EINVAL: p outside [0, 1), or fewer STEPS than
+ * SIGMA. */
+struct et_gyro_dropout;
+ET_NODISCARD et_status et_apply_gyro_dropout(struct et_ctx *cx, struct et_module *root,
+                                             struct et_device *dev, int64_t steps,
+                                             double p, int64_t sigma, int64_t tau,
+                                             uint32_t seed,
+                                             struct et_gyro_dropout **out);
+/* How many layers it replaced. */
+int et_gyro_dropout_layers(const struct et_gyro_dropout *d);
+/* Before step STEP, from 0, on a batch of N samples: the masks that it uses. Sample i
+ * has mask i TAU / N of those. EINVAL: TAU does not divide N. */
+ET_NODISCARD et_status et_gyro_dropout_begin(struct et_gyro_dropout *d, int64_t step,
+                                             int64_t n);
+/* The layers are the Dropouts that they were until the next step begins. */
+void et_gyro_dropout_rest(struct et_gyro_dropout *d);
+void et_gyro_dropout_free(struct et_gyro_dropout **d);
+/* For how many steps masks are used: trunc(steps / sigma) tau. */
+int64_t et_gyro_dropout_period(int64_t steps, int64_t sigma, int64_t tau);
+
 /* EMA: smoothing shadow + (1 - smoothing) value. Arrays of one shape. */
 struct et_tensor *et_compute_ema(struct et_graph *g, struct et_tensor *shadow,
                                  struct et_tensor *value, double smoothing);

@@ -137,6 +137,21 @@ struct et_dropout_module {
     struct et_dropout_options o;
 };
 
+/* Dropout with masks of a fixed pool, made by et_apply_gyro_dropout (functional.h). X
+ * is [N,F]. While no step has been begun it is the Dropout that it replaced. */
+struct et_gyro_dropout;
+
+struct et_gyro_dropout_options {
+    double p;                      /* of the Dropout that it replaces */
+    struct et_gyro_dropout *masks; /* borrowed; required */
+    int layer;                     /* which of the layers of MASKS it is, from 0 */
+};
+
+struct et_gyro_dropout_module {
+    struct et_module base;
+    struct et_gyro_dropout_options o; /* masks NULL: they were freed */
+};
+
 struct et_embedding_options {
     int64_t num_embeddings, features;
     double std;   /* of the initial rows, 1 */

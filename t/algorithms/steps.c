@@ -67,6 +67,7 @@ static const struct row {
     {"stochastic_depth: {target_layer_name: ResNetBottleneck, drop_rate: 0.5,\n"
      "    stochastic_method: sample}",
      BLOCKS, 97, 105, 110, 121, false, 0},
+    {"gyro_dropout: {sigma: 2, tau: 4}", BLOCKS, 97, 98, 110, 111, false, 0},
 };
 
 struct result {

@@ -48,6 +48,7 @@ static const struct {
     {"ghost_batchnorm", "{ghost_batch_size: 4}"},
     {"factorize", "{min_channels: 16}"},
     {"alibi", "{max_sequence_length: 16}"},
+    {"gyro_dropout", "{sigma: 3, tau: 2}"},
     {"stochastic_depth", "{target_layer_name: ResNetBottleneck, drop_rate: 0.6, "
                          "drop_warmup: 0.5dur}"},
     {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}"},
@@ -70,6 +71,7 @@ static const struct {
     {"gated_linear_units", BERT("10ba")},
     {"alibi", GPT("10ba")},
     {"stochastic_depth", BLOCKS("10ba") EVALUATION(IMAGES_TO_EVALUATE)},
+    {"gyro_dropout", BLOCKS("10ba")},
 };
 
 static const struct {

@@ -135,6 +135,7 @@ static const struct a_case algorithms[] = {
     {"ghost_batchnorm", ON_IMAGES("ghost_batchnorm: {ghost_batch_size: 1}")},
     {"gradient_clipping",
      ON_IMAGES("gradient_clipping: {clipping_type: norm, clipping_threshold: 0.1}")},
+    {"gyro_dropout", BLOCKS("gyro_dropout: {sigma: 2, tau: 4}")},
     {"label_smoothing", ON_IMAGES("label_smoothing: {smoothing: 0.2}")},
     {"layer_freezing", ON_IMAGES("layer_freezing: {freeze_start: 0.0}")},
     {"low_precision_groupnorm", ON_IMAGES("low_precision_groupnorm: {}")},

@@ -65,6 +65,7 @@ static struct {
     struct et_comm *comm;
     struct et_param_copy *copy;
     struct et_stochastic_depth *depth;
+    struct et_gyro_dropout *masks;
     struct et_gate gate;
     struct et_samples samples;
     struct et_tokenizer *tokenizer;
@@ -159,6 +160,7 @@ sgd_options(void)
     X("struct et_param_space *", v.space)                                              \
     X("struct et_param_copy *", v.copy)                                                \
     X("struct et_stochastic_depth *", v.depth)                                         \
+    X("struct et_gyro_dropout *", v.masks)                                             \
     X("struct et_gate *", &v.gate)                                                     \
     X("struct et_optimizer *", v.optimizer)                                            \
     X("struct et_optimizer_class *", et_optimizer_find("sgd"))                         \
@@ -218,6 +220,7 @@ sgd_options(void)
     X("et_param_space_free", v.space)                                                  \
     X("et_param_copy_free", v.copy)                                                    \
     X("et_stochastic_depth_free", v.depth)                                             \
+    X("et_gyro_dropout_free", v.masks)                                                 \
     X("et_optimizer_free", v.optimizer)                                                \
     X("et_dataset_close", v.dataset)                                                   \
     X("et_loader_free", v.loader)                                                      \
@@ -450,6 +453,7 @@ make_model(void)
     must(ET_NEW(v.cx, &v.module, linear, .in_features = 2, .out_features = 2));
     must(et_apply_stochastic_depth(v.cx, v.module, v.dev, ET_STOCHASTIC_BLOCK, 0,
                                    ET_DROP_LINEAR, &v.depth));
+    must(et_apply_gyro_dropout(v.cx, v.module, v.dev, 2, 0, 2, 1, 0, &v.masks));
     v.gate = (struct et_gate){.closed = v.leaf};
     must(et_module_leaves(v.cx, v.model->root, ET_PARAM, &v.leaves));
     v.forward = (struct et_forward){.g = v.g};

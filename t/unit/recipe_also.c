@@ -119,6 +119,7 @@ static const struct {
      "resize_targets"},
     {ET_KIND_ALGORITHM, "stochastic_depth",
      "target_layer_name stochastic_method drop_rate drop_distribution drop_warmup"},
+    {ET_KIND_ALGORITHM, "gyro_dropout", "p sigma tau"},
 };
 
 static const struct et_option *

@@ -218,6 +218,27 @@ eti_take_rows(struct et_graph *g, struct et_tensor *x, struct et_tensor *index)
     return et_permute(g, et_take(g, et_permute(g, x, to_nhwc), index, 0), to_nchw);
 }
 
+et_status
+eti_total_steps(const struct et_algorithm *self, const struct et_state *s,
+                int64_t *steps)
+{
+    const char *name = self->type->info.name;
+    bool in_epochs = s->max_duration.unit == ET_TIME_EPOCH;
+    char text[ET_TIME_TEXT_BYTES];
+    if (in_epochs && s->train_len < 1)
+        return ET_FAIL(s->cx, ET_EINVAL,
+                       "%s: the data do not say how many batches an epoch has; give "
+                       "max_duration in batches (ba)",
+                       name);
+    if (!in_epochs && s->max_duration.unit != ET_TIME_BATCH)
+        return ET_FAIL(s->cx, ET_EINVAL,
+                       "%s: max_duration %s is not in epochs (ep) or batches (ba), so "
+                       "that the run's steps cannot be counted",
+                       name, et_time_text(s->max_duration, text, sizeof text));
+    *steps = (int64_t)s->max_duration.value * (in_epochs ? s->train_len : 1);
+    return ET_OK;
+}
+
 bool
 eti_takes_dense_targets(const struct et_state *s)
 {

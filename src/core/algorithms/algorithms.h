@@ -65,6 +65,11 @@ void eti_rows_release(struct et_ctx *cx, struct eti_rows *r);
 struct et_tensor *eti_take_rows(struct et_graph *g, struct et_tensor *x,
                                 struct et_tensor *index);
 
+/* Optimizer steps of the whole run, for SELF. EINVAL: the epoch's length is not known,
+ * or the run's is neither in epochs nor in batches. */
+ET_NODISCARD et_status eti_total_steps(const struct et_algorithm *self,
+                                       const struct et_state *s, int64_t *steps);
+
 /* True for models whose loss takes targets of the outputs' shape. */
 bool eti_takes_dense_targets(const struct et_state *s);
 
