@@ -90,6 +90,24 @@ void et_gyro_dropout_free(struct et_gyro_dropout **d);
 /* For how many steps masks are used: trunc(steps / sigma) tau. */
 int64_t et_gyro_dropout_period(int64_t steps, int64_t sigma, int64_t tau);
 
+/* SeqLengthWarmup: the length for STEP, from 0, of a run of STEPS steps: MIN_SEQ_LENGTH
+ * and STEP_SIZE more each time, so that it is MAX_SEQ_LENGTH behind DURATION, a
+ * fraction, of the run. EINVAL: the numbers do not fit each other. */
+ET_NODISCARD et_status et_seq_length(struct et_ctx *cx, int64_t step, int64_t steps,
+                                     double duration, int64_t min_seq_length,
+                                     int64_t max_seq_length, int64_t step_size,
+                                     int64_t *length);
+/* Every field of BATCH, [N,T] or [N,T,...], becomes LENGTH columns long: with TRUNCATE
+ * the first of each row; else the tokens of all rows are cut into rows of LENGTH, and
+ * those left over are dropped. Where T is no longer than LENGTH nothing happens.
+ * PRESERVE_END_OF_SEQUENCE: the last element that the field attention_mask has in a row
+ * takes the place of the last one kept; that field is evaluated. EINVAL: fields that do
+ * not fit. */
+ET_NODISCARD et_status et_set_batch_sequence_length(struct et_graph *g,
+                                                    struct et_samples *batch,
+                                                    int64_t length, bool truncate,
+                                                    bool preserve_end_of_sequence);
+
 /* EMA: smoothing shadow + (1 - smoothing) value. Arrays of one shape. */
 struct et_tensor *et_compute_ema(struct et_graph *g, struct et_tensor *shadow,
                                  struct et_tensor *value, double smoothing);

@@ -68,6 +68,9 @@ static const struct row {
      "    stochastic_method: sample}",
      BLOCKS, 97, 105, 110, 121, false, 0},
     {"gyro_dropout: {sigma: 2, tau: 4}", BLOCKS, 97, 98, 110, 111, false, 0},
+    {"seq_length_warmup: {duration: 0.5, min_seq_length: 2, max_seq_length: 8,\n"
+     "    step_size: 6}",
+     GPT2_NET, 79, 79, 95, 95, true, 0},
 };
 
 struct result {

@@ -49,6 +49,8 @@ static const struct {
     {"factorize", "{min_channels: 16}"},
     {"alibi", "{max_sequence_length: 16}"},
     {"gyro_dropout", "{sigma: 3, tau: 2}"},
+    {"seq_length_warmup", "{duration: 0.8, min_seq_length: 4, max_seq_length: 16, "
+                          "step_size: 4}"},
     {"stochastic_depth", "{target_layer_name: ResNetBottleneck, drop_rate: 0.6, "
                          "drop_warmup: 0.5dur}"},
     {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}"},
@@ -70,6 +72,7 @@ static const struct {
     {"low_precision_groupnorm", LAYERS("3ep") "precision: amp_bf16\n"},
     {"gated_linear_units", BERT("10ba")},
     {"alibi", GPT("10ba")},
+    {"seq_length_warmup", GPT("10ba")},
     {"stochastic_depth", BLOCKS("10ba") EVALUATION(IMAGES_TO_EVALUATE)},
     {"gyro_dropout", BLOCKS("10ba")},
 };

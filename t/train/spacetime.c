@@ -148,6 +148,10 @@ static const struct a_case algorithms[] = {
     {"sam", ON_IMAGES("sam: {rho: 0.1}")},
     {"selective_backprop",
      ON_IMAGES("selective_backprop: {start: 0.0, keep: 0.5, interrupt: 0}")},
+    {"seq_length_warmup",
+     ON_GPT2(
+         "seq_length_warmup: {duration: 1.0, min_seq_length: 2, max_seq_length: 8,\n"
+         "    step_size: 6, truncate: false}")},
     {"squeeze_excite",
      ON_IMAGES("squeeze_excite: {min_channels: 8, latent_channels: 4}")},
     {"stochastic_depth", BLOCKS("stochastic_depth: {drop_rate: 0.8,\n"

@@ -120,6 +120,9 @@ static const struct {
     {ET_KIND_ALGORITHM, "stochastic_depth",
      "target_layer_name stochastic_method drop_rate drop_distribution drop_warmup"},
     {ET_KIND_ALGORITHM, "gyro_dropout", "p sigma tau"},
+    {ET_KIND_ALGORITHM, "seq_length_warmup",
+     "duration min_seq_length max_seq_length step_size truncate "
+     "preserve_end_of_sequence"},
 };
 
 static const struct et_option *
