@@ -62,14 +62,14 @@ DOXYFILE
 
 # mandoc looks for the pages that others name in its own folder: there are empty ones first.
 cd "$out/man"
-for file in "$man"/*.[157]; do
+for file in "$man"/*.[1357]; do
     : >"${file##*/}.html"
 done
-for file in "$man"/*.[157]; do
+for file in "$man"/*.[1357]; do
     # (Its first option is for a page that is there by the name "%N.%S".)
     cp "$file" .
 done
-for file in *.[157]; do
+for file in *.[1357]; do
     page "$file" >"$file.html"
 done
 {
@@ -82,11 +82,11 @@ begin with <a href="api/files.html">the files</a>, etude.h first.</p>
 <h2>Manual pages</h2>
 <ul>
 HEAD
-    for file in *.[157]; do
+    for file in *.[1357]; do
         echo "<li><a href=\"man/$file.html\">${file%.*}(${file##*.})</a></li>"
     done
     echo '</ul></body></html>'
 } >"$out/index.html"
-rm -f ./*.[157]
+rm -f ./*.[1357]
 rm -f "$out/doxygen.log"
 echo "$out/index.html"

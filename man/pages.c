@@ -2,7 +2,7 @@
 /* pages.c: writes the manual pages, as mdoc(7), from the tables that the program itself
  * works with, and the words in man/prose that no table has.
  *
- *     man/pages PROSE_FOLDER OUTPUT_FOLDER
+ *     man/pages PROSE_FOLDER OUTPUT_FOLDER FUNCTIONAL_H
  *
  * A page is sections in the order that mdoc(7) gives. What is written by hand comes
  * first in a section, what a table says behind it. */
@@ -25,6 +25,7 @@ struct page {
     void (*synopsis)(const struct page *p, FILE *out);
     void (*description)(const struct page *p, FILE *out);
     void (*body)(FILE *out); /* sections of its own, after DESCRIPTION */
+    const char *header;      /* whose functions it is about; NULL: none */
     void (*diagnostics)(const struct page *p, FILE *out);
 };
 
@@ -119,6 +120,8 @@ print_page(const struct page *p, const struct prose *prose, FILE *out)
     }
     if (p->body)
         p->body(out);
+    if (p->header)
+        functional_body(p->header, out);
     for (const char *const *s = standard; *s; s++) {
         if (strcmp(*s, "DIAGNOSTICS") == 0 && p->diagnostics)
             p->diagnostics(p, out);
@@ -226,6 +229,15 @@ program_diagnostics(const struct page *p, FILE *out)
     table_errors(out);
 }
 
+/* ---- etude-functional(3) ---- */
+
+static void
+functional_synopsis(const struct page *p, FILE *out)
+{
+    (void)p;
+    fputs(".In etude/functional.h\n", out);
+}
+
 /* ---- all pages ---- */
 
 static void
@@ -249,7 +261,7 @@ write_page(const struct page *p, const char *prose_folder, const char *folder)
 int
 main(int argc, char **argv)
 {
-    static const struct page pages[] = {
+    const struct page pages[] = {
         {
             .name = "etude",
             .section = 1,
@@ -257,6 +269,13 @@ main(int argc, char **argv)
             .synopsis = program_synopsis,
             .description = program_description,
             .diagnostics = program_diagnostics,
+        },
+        {
+            .name = "etude-functional",
+            .section = 3,
+            .summary = "training methods as functions, for loops of one's own",
+            .synopsis = functional_synopsis,
+            .header = argc == 4 ? argv[3] : NULL,
         },
         {
             .name = "etude-recipe",
@@ -288,8 +307,8 @@ main(int argc, char **argv)
             .body = table_operations,
         },
     };
-    if (argc != 3) {
-        fprintf(stderr, "usage: pages PROSE_FOLDER OUTPUT_FOLDER\n");
+    if (argc != 4) {
+        fprintf(stderr, "usage: pages PROSE_FOLDER OUTPUT_FOLDER FUNCTIONAL_H\n");
         return CLI_USAGE;
     }
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)

@@ -22,5 +22,7 @@ void table_keys(FILE *out);
 void table_operations(FILE *out);
 /* A section for each kind of component. */
 void table_components(FILE *out);
+/* Section FUNCTIONS: those of the header at PATH, with its comments. */
+void functional_body(const char *path, FILE *out);
 
 #endif

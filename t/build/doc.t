@@ -23,7 +23,7 @@ done
 [ ! -s said ]
 ok $? 'every public header has a page'
 : >said
-for page in "$ET_BUILDDIR"/man/out/*.[157]; do
+for page in "$ET_BUILDDIR"/man/out/*.[1357]; do
     [ -s "out/man/$(basename "$page").html" ] || echo "$page" >>said
 done
 [ ! -s said ]
