@@ -102,6 +102,17 @@ int64_t eti_loader_windows(const struct et_data_facts *f, int64_t T, bool train)
  * went wrong in s->why. */
 ET_NODISCARD et_status eti_loader_fill(struct et_loader *l, struct eti_slot *s);
 
+/* ---- loader_slots.c: the memory of batches ---- */
+
+/* Takes the memory of S, which is zero. After a failure too the caller frees it. */
+ET_NODISCARD et_status eti_slot_make(struct et_ctx *cx, struct et_loader *l,
+                                     struct eti_slot *s);
+void eti_slot_free(struct et_loader *l, struct eti_slot *s);
+/* Column I of the slot as D, a part of what it has room for: one that it has had, or
+ * another. */
+ET_NODISCARD et_status eti_slot_view(struct et_ctx *cx, struct eti_slot *s, int i,
+                                     const struct et_desc *d, struct et_tensor **out);
+
 /* ---- bucket.c: samples of like length together ---- */
 
 /* Bytes of a window. */
