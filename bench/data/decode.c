@@ -65,7 +65,7 @@ prepare(struct et_ctx *cx, int size, struct eti_pipeline *p)
              size);
     must(cx, et_options_init(cx, table, &options));
     must(cx, et_options_set(cx, table, &options, "transforms", text));
-    must(cx, eti_pipeline_init(cx, p, &image, 0, &options.transforms));
+    must(cx, eti_pipeline_init(cx, p, &image, 0, &options.transforms, NULL));
 }
 
 int

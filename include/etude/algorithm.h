@@ -74,6 +74,12 @@ struct et_algorithm_class {
                          struct et_archive *a);
     /* Frees what apply made; the structs themselves are the caller's. (optional) */
     void (*close)(struct et_algorithm *self);
+    /* The transform that it adds to those of the training data while it is on: behind
+     * those that the data name, before one of values, and behind those of algorithms
+     * that come before it in the recipe. It is given a copy of the algorithm's options,
+     * so its table is the algorithm's; its draws are keyed by its name. NULL: it adds
+     * none. (optional) */
+    const struct et_transform_class *(*transform)(const struct et_algorithm *self);
 };
 
 /* Every algorithm built in, NULL-terminated, in the order of algorithms.def. */

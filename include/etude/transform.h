@@ -124,7 +124,8 @@ struct et_transform_class {
     /* Of geometry: it cuts and flips left and right, and does nothing else; so that it
      * can be done where a device has all pictures. */
     bool cuts;
-    /* Pixels: changes them in place. ENOMEM, or what else went wrong, in WHY. */
+    /* Pixels: changes them in place, and leaves fewer where CHECK said so. ENOMEM, or
+     * what else went wrong, in WHY. */
     et_status (*pixels)(const void *options, struct et_rng *r, struct et_canvas *c,
                         struct et_error *why);
     /* Values: what byte 0..255 of channel C becomes, from byte / 255. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/data/pipeline.h"
+#include "core/data/loader_impl.h"
 #include "core/data/transform_rows.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -118,6 +118,92 @@ draws(void)
     counted_end(&s);
 }
 
+/* ---- transforms that are added ---- */
+
+/* The transforms of TEXT as parts, whose options are S's. */
+static struct et_parts
+parts_of(struct counted_loader *s, const char *text)
+{
+    *s = counted_loader(cx, 1, 1, 3, text);
+    return s->options.common.transforms;
+}
+
+static void
+added(void)
+{
+    enum { N = 24, SAMPLE = 6 * 6 * 3 };
+    static float plain[2 * N * SAMPLE], whole[2 * N * SAMPLE], got[2 * N * SAMPLE];
+    static const char crop[] = "[random_crop: {size: 6}, normalize: {mean: [0.5], "
+                               "std: [0.25]}]";
+    struct counted_loader noise, s = counted_loader(cx, N, N, 3, crop);
+    struct et_parts more = parts_of(&noise, "[gaussian_noise: {sigma: 0.1}]");
+    const struct et_batch *b;
+    int64_t size[2];
+    s.options.common.shuffle = true;
+    gather(&s, plain, SAMPLE);
+    for (int workers = 0; workers < 3; workers++) {
+        s.options.common.batch_size = 3 + workers;
+        s.options.common.workers = workers;
+        need(cx, counted_begin(cx, &s));
+        need(cx, eti_loader_try(cx, s.loader, &more, size));
+        ok(size[0] == 6 && size[1] == 6, "noise leaves the size as it is");
+        need(cx, eti_loader_add(cx, s.loader, &more));
+        float *out = workers ? got : whole;
+        for (int epoch = 0; epoch < 2; epoch++)
+            while ((b = counted_next(cx, &s))) {
+                memcpy(out + (size_t)b->first * SAMPLE, b->field[0].host.any,
+                       (size_t)b->n_samples * SAMPLE * sizeof *out);
+                et_loader_release(s.loader, b);
+            }
+        if (workers)
+            ok(memcmp(whole, got, sizeof whole) == 0,
+               "what is added draws the same in batches of %d with %d workers",
+               3 + workers, workers);
+        et_loader_free(&s.loader);
+        et_dataset_close(&s.data);
+    }
+    int black = 0, differ = 0;
+    for (int i = 0; i < 2 * N * SAMPLE; i++) {
+        black += fabsf(whole[i] - plain[i]) > 4; /* 255 of 255 are 4 */
+        differ += whole[i] != plain[i];
+    }
+    ok(black == 0 && differ > N * SAMPLE, "and changes bytes, before they are numbers");
+    counted_end(&s);
+    counted_end(&noise);
+}
+
+/* In the midst of an epoch, and away again. */
+static void
+added_on_the_way(void)
+{
+    enum { N = 12, SAMPLE = 6 * 8 * 3 };
+    static float plain[2 * N * SAMPLE];
+    struct counted_loader noise, s = counted_loader(cx, N, 4, 3, NULL);
+    struct et_parts more = parts_of(&noise, "[random_invert: {p: 1}]"), none = {0};
+    const struct et_batch *b;
+    gather(&s, plain, SAMPLE);
+    s.options.common.workers = 2;
+    need(cx, counted_begin(cx, &s));
+    for (int i = 0; i < 3; i++) {
+        need(cx, eti_loader_add(cx, s.loader, i == 1 ? &more : &none));
+        b = counted_next(cx, &s);
+        float v = b->field[0].host.f32[0], was = plain[4 * i * SAMPLE];
+        ok(b->first == 4 * i && fabsf(v - (i == 1 ? 1 - was : was)) < 1e-6f,
+           "batch %d comes in its turn, %s it", i, i == 1 ? "with" : "without");
+        et_status status = eti_loader_add(cx, s.loader, i == 1 ? &none : &more);
+        ok(status == ET_EINVAL, "nothing is added while it is held: %s",
+           take_error(cx));
+        et_loader_release(s.loader, b);
+    }
+    ok(!counted_next(cx, &s), "then the epoch ends");
+    need(cx, eti_loader_add(cx, s.loader, &more));
+    b = counted_next(cx, &s);
+    ok(b->epoch == 1 && b->batch == 0, "and the next begins, also with another list");
+    et_loader_release(s.loader, b);
+    counted_end(&s);
+    counted_end(&noise);
+}
+
 /* ---- parts ---- */
 
 static void
@@ -173,6 +259,8 @@ main(void)
     cx = need_ctx();
     order();
     draws();
+    added();
+    added_on_the_way();
     parts();
     way_out();
     struct et_alloc_stats stats;

@@ -40,7 +40,7 @@ et_algorithm_switches(const struct et_algorithm_class *c)
 {
     if (!c)
         return false;
-    return (c->events & ~before_first) != 0;
+    return (c->events & ~before_first) != 0 || ETI_HOOK(c, transform);
 }
 
 const char *
@@ -78,22 +78,28 @@ check_row(struct et_ctx *cx, const struct et_component *info,
     return status;
 }
 
+et_status
+eti_check_options(struct et_ctx *cx, const struct et_component *info,
+                  const void *options)
+{
+    void *scratch;
+    if (!info->options_size)
+        return ET_OK;
+    ET_TRY(et_alloc(cx, info->options_size, &scratch));
+    et_status status = et_options_init(cx, info->options, scratch);
+    const struct et_option *row = info->options;
+    for (; row && row->name && status == ET_OK; row++)
+        status = check_row(cx, info, row, options, scratch);
+    et_options_release(info->options, scratch);
+    et_free(cx, scratch);
+    return status;
+}
+
 static et_status
 check_options(struct et_ctx *cx, const struct et_algorithm_class *c,
               const void *options)
 {
-    const struct et_component *info = &c->info;
-    if (info->options_size) {
-        void *scratch;
-        ET_TRY(et_alloc(cx, info->options_size, &scratch));
-        et_status status = et_options_init(cx, info->options, scratch);
-        const struct et_option *row = info->options;
-        for (; row && row->name && status == ET_OK; row++)
-            status = check_row(cx, info, row, options, scratch);
-        et_options_release(info->options, scratch);
-        et_free(cx, scratch);
-        ET_TRY(status);
-    }
+    ET_TRY(eti_check_options(cx, &c->info, options));
     return c->check ? c->check(cx, options) : ET_OK;
 }
 
@@ -157,6 +163,13 @@ eti_tell_changed(const struct et_algorithm *self, int n, int all, const char *th
 {
     et_report(self->cx, ET_LOG_INFO, "%s: %d of %d %s", self->type->info.name, n, all,
               things);
+}
+
+void
+eti_tell_transform(const struct et_algorithm *self)
+{
+    et_report(self->cx, ET_LOG_INFO, "%s: the loader changes pictures to train on",
+              self->type->info.name);
 }
 
 /* ---- draws ---- */

@@ -29,6 +29,11 @@
         .def = defaults, .choices = names, .flags = more, .help = words,               \
     }
 
+/* EINVAL where OPTIONS, of INFO's type, have a value that INFO's table refuses. */
+ET_NODISCARD et_status eti_check_options(struct et_ctx *cx,
+                                         const struct et_component *info,
+                                         const void *options);
+
 /* ---- surgery ---- */
 
 /* What follows the functions that replace modules: STATUS is how it went. The state
@@ -38,6 +43,9 @@ ET_NODISCARD et_status eti_end_surgery(struct et_state *s, et_status status,
 /* Says "SELF: N of ALL THINGS". */
 void eti_tell_changed(const struct et_algorithm *self, int n, int all,
                       const char *things);
+
+/* Says that the loader has SELF's transform. */
+void eti_tell_transform(const struct et_algorithm *self);
 
 /* ---- draws ---- */
 

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "core/algorithms/methods.h"
+#include "core/base/sized.h"
 #include "core/recipe/later.h"
 
 #include <stdlib.h>
@@ -83,15 +84,16 @@ by_name(const void *a, const void *b)
 }
 
 /* Of a plugin's: what acts when the model is made changes the model, what acts on
- * batches the batch. */
+ * batches, or in the loader, the batch. */
 static enum eti_sort
 sort_by_events(const struct et_component *c)
 {
-    uint64_t events = ((const struct et_algorithm_class *)(const void *)c)->events;
-    if (events == ET_ON(INIT))
+    const struct et_algorithm_class *a = (const void *)c;
+    if (a->events == ET_ON(INIT))
         return ETI_SORT_SURGERY;
-    return events & (ET_ON(AFTER_DATALOADER) | ET_ON(BEFORE_FORWARD)) ? ETI_SORT_DATA
-                                                                      : ETI_SORT_LOOP;
+    bool data = a->events & (ET_ON(AFTER_DATALOADER) | ET_ON(BEFORE_FORWARD)) ||
+                ETI_HOOK(a, transform);
+    return data ? ETI_SORT_DATA : ETI_SORT_LOOP;
 }
 
 static struct eti_method

@@ -185,6 +185,8 @@ next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
     int held = 0;
     for (int i = 0; i < l->n_slots; i++)
         held += l->slots[i].state == ETI_SLOT_HELD;
+    if (l->n_slots == 0) /* a change of transforms has failed */
+        held = MAX_HELD;
     if (at_end)
         l->at_end = false;
     else if (held < MAX_HELD)
@@ -326,9 +328,10 @@ describe(struct et_ctx *cx, struct et_loader *l)
     const struct et_data_options *o = l->data->common;
     const struct et_data_facts *f = &l->data->facts;
     l->image = eti_facts_image(f);
+    l->n_columns = 0;
     if (l->image >= 0)
         ET_TRY(eti_pipeline_init(cx, &l->pipeline, &f->field[l->image], o->resolution,
-                                 &o->transforms));
+                                 &o->transforms, &l->added));
     return eti_collate_init(cx, l);
 }
 
@@ -338,7 +341,8 @@ choose_workers(const struct et_loader *l)
     if (l->data->common->workers != ET_INT_UNSET)
         return (int)l->data->common->workers;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    if (l->resident || l->raw_bytes <= INLINE_SAMPLE_BYTES || cores <= 2)
+    bool is_quick = l->raw_bytes <= INLINE_SAMPLE_BYTES && l->added.n == 0;
+    if (l->resident || is_quick || cores <= 2)
         return 0; /* a busy neighbour costs the compute threads more than it saves */
     return cores / 4 < MAX_AUTO_WORKERS ? (int)(cores / 4) + 1 : MAX_AUTO_WORKERS;
 }
@@ -378,11 +382,9 @@ settle(struct et_ctx *cx, struct et_loader *l)
     return et_tensor_write(cx, l->table, p->table, et_desc_bytes(&l->table->desc));
 }
 
-static et_status
-build(struct et_ctx *cx, struct et_loader *l)
+et_status
+eti_loader_begin(struct et_ctx *cx, struct et_loader *l)
 {
-    ET_TRY(check_config(cx, l));
-    ET_TRY(count_batches(cx, l));
     ET_TRY(describe(cx, l));
     ET_TRY(settle(cx, l));
     int workers = choose_workers(l);
@@ -391,10 +393,40 @@ build(struct et_ctx *cx, struct et_loader *l)
     l->n_slots = n_slots;
     for (int i = 0; i < n_slots; i++)
         ET_TRY(eti_slot_make(cx, l, &l->slots[i]));
-    ET_TRY(et_alloc(cx, (size_t)l->max_corrupt * sizeof *l->corrupt,
-                    (void **)&l->corrupt));
     ET_TRY(et_alloc(cx, (size_t)workers * sizeof *l->threads, (void **)&l->threads));
     return start_workers(cx, l, workers);
+}
+
+void
+eti_loader_end(struct et_loader *l)
+{
+    pthread_mutex_lock(&l->lock);
+    l->stop = true;
+    pthread_cond_broadcast(&l->work);
+    pthread_mutex_unlock(&l->lock);
+    for (int i = 0; i < l->n_threads; i++)
+        pthread_join(l->threads[i], NULL);
+    for (int i = 0; i < l->n_slots; i++)
+        eti_slot_free(l, &l->slots[i]);
+    et_tensor_free(&l->table);
+    eti_resident_close(&l->resident);
+    et_free(l->cx, l->slots);
+    et_free(l->cx, l->threads);
+    l->slots = NULL;
+    l->threads = NULL;
+    l->n_slots = l->n_threads = 0;
+    l->claim = l->next;
+    l->stop = false;
+}
+
+static et_status
+build(struct et_ctx *cx, struct et_loader *l)
+{
+    ET_TRY(check_config(cx, l));
+    ET_TRY(count_batches(cx, l));
+    ET_TRY(et_alloc(cx, (size_t)l->max_corrupt * sizeof *l->corrupt,
+                    (void **)&l->corrupt));
+    return eti_loader_begin(cx, l);
 }
 
 et_status
@@ -428,19 +460,9 @@ et_loader_free(struct et_loader **loader)
     struct et_loader *l = *loader;
     if (!l)
         return;
-    pthread_mutex_lock(&l->lock);
-    l->stop = true;
-    pthread_cond_broadcast(&l->work);
-    pthread_mutex_unlock(&l->lock);
-    for (int i = 0; i < l->n_threads; i++)
-        pthread_join(l->threads[i], NULL);
-    for (int i = 0; i < l->n_slots; i++)
-        eti_slot_free(l, &l->slots[i]);
-    et_tensor_free(&l->table);
-    eti_resident_close(&l->resident);
-    et_free(l->cx, l->slots);
+    eti_loader_end(l);
+    eti_added_release(l->cx, &l->added);
     et_free(l->cx, l->corrupt);
-    et_free(l->cx, l->threads);
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->work);
     pthread_cond_destroy(&l->ready);

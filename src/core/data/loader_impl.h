@@ -54,6 +54,7 @@ struct et_loader {
     struct et_loader_config config;
     struct eti_pipeline pipeline; /* of the image, where there is one */
     int image;                    /* its place; -1: there is none */
+    struct et_parts added;        /* transforms that the data do not name; owned */
     int64_t n;                    /* samples of the data set, per epoch */
     int64_t batch_size;           /* global */
     int64_t batches, samples;     /* per epoch, as consumed */
@@ -80,6 +81,25 @@ struct et_loader {
     int64_t *corrupt; /* samples that could not be read, each once */
     int64_t n_corrupt, max_corrupt;
 };
+
+/* loader.c: what of a loader depends on its transforms, made and freed; its place
+ * stays. After a failure eti_loader_end frees what there is. */
+ET_NODISCARD et_status eti_loader_begin(struct et_ctx *cx, struct et_loader *l);
+void eti_loader_end(struct et_loader *l);
+
+/* ---- loader_added.c: transforms that algorithms add ---- */
+
+/* Would ADDED do, instead of what has been added so far? EINVAL: no images, a list that
+ * is too long, masks that would not follow. Sets the SIZE, height and width, of images
+ * in batches. */
+ET_NODISCARD et_status eti_loader_try(struct et_ctx *cx, const struct et_loader *l,
+                                      const struct et_parts *added, int64_t size[2]);
+/* Adds copies of ADDED instead of what has been added so far; the next batch is the one
+ * that it would have been, made so. Nothing changes after a failure, but where memory
+ * has run out for good. EINVAL: as above, or a batch is held; ENOMEM. */
+ET_NODISCARD et_status eti_loader_add(struct et_ctx *cx, struct et_loader *l,
+                                      const struct et_parts *added);
+void eti_added_release(struct et_ctx *cx, struct et_parts *added);
 
 /* fingerprint.c: a number that other data do not have, as good as surely. */
 ET_NODISCARD et_status eti_data_fingerprint(struct et_ctx *cx,

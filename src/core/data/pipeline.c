@@ -17,23 +17,58 @@
 
 /* ---- the list ---- */
 
-/* Adds the transforms that are on. */
+static et_status
+add_step(struct et_ctx *cx, struct eti_pipeline *p, const struct et_part *part,
+         uint64_t ordinal)
+{
+    if (p->n_steps == ETI_MAX_STEPS)
+        return ET_FAIL(cx, ET_EINVAL, "transforms: more than %d", ETI_MAX_STEPS);
+    /* Its component is the first member of its class. */
+    p->step[p->n_steps++] = (struct eti_transform_step){
+        .type = (const struct et_transform_class *)part->component,
+        .options = part->options,
+        .ordinal = ordinal,
+    };
+    return ET_OK;
+}
+
+/* Adds the transforms that are on. Each has its own ordinals: one more draw in a first
+ * one does not shift a second one's. */
 static et_status
 add_steps(struct et_ctx *cx, struct eti_pipeline *p, const struct et_parts *transforms)
 {
-    for (int i = 0; i < transforms->n; i++) {
-        const struct et_part *part = &transforms->v[i];
-        if (part->off)
-            continue;
-        if (p->n_steps == ETI_MAX_STEPS)
-            return ET_FAIL(cx, ET_EINVAL, "transforms: %d, more than %d", transforms->n,
-                           ETI_MAX_STEPS);
-        /* Its component is the first member of its class. */
-        p->step[p->n_steps++] = (struct eti_transform_step){
-            .type = (const struct et_transform_class *)part->component,
-            .options = part->options,
-        };
-    }
+    for (int i = 0; i < transforms->n; i++)
+        if (!transforms->v[i].off)
+            ET_TRY(add_step(cx, p, &transforms->v[i], (uint64_t)p->n_steps << 32));
+    return ET_OK;
+}
+
+/* FNV-1a. */
+static uint32_t
+hash(const char *name)
+{
+    uint32_t h = 2166136261u;
+    for (; *name; name++)
+        h = (h ^ (unsigned char)*name) * 16777619u;
+    return h;
+}
+
+/* Adds those of algorithms, keyed by their names: one that is switched on or off
+ * changes no draw of another's. */
+static et_status
+add_more(struct et_ctx *cx, struct eti_pipeline *p, const struct et_parts *added)
+{
+    struct eti_transform_step last = {0};
+    if (p->n_steps > 0 && p->step[p->n_steps - 1].type->value)
+        last = p->step[--p->n_steps];
+    for (int i = 0; added && i < added->n; i++)
+        ET_TRY(add_step(cx, p, &added->v[i],
+                        (uint64_t)hash(added->v[i].component->name) << 32));
+    if (!last.type)
+        return ET_OK;
+    if (p->n_steps == ETI_MAX_STEPS)
+        return ET_FAIL(cx, ET_EINVAL, "transforms: more than %d", ETI_MAX_STEPS);
+    p->step[p->n_steps++] = last;
     return ET_OK;
 }
 
@@ -46,8 +81,11 @@ check_steps(struct et_ctx *cx, struct eti_pipeline *p)
             return ET_FAIL(cx, ET_EINVAL,
                            "transforms: %s must be last, it is number %d of %d",
                            t->type->info.name, i + 1, p->n_steps);
+        int64_t h = p->out_h, w = p->out_w;
         if (t->type->check)
             ET_TRY(t->type->check(cx, t->options, p->C, &p->out_h, &p->out_w));
+        if (t->type->pixels && !p->shrinks && (p->out_h != h || p->out_w != w))
+            p->shrinks = t->type->info.name;
         p->cuts = p->cuts && !t->type->pixels && (!t->type->geometry || t->type->cuts);
     }
     return ET_OK;
@@ -84,7 +122,7 @@ fill_table(struct eti_pipeline *p)
 et_status
 eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
                   const struct et_field *image, int64_t resolution,
-                  const struct et_parts *transforms)
+                  const struct et_parts *transforms, const struct et_parts *added)
 {
     *p = (struct eti_pipeline){
         .C = (int)image->shape[0],
@@ -96,6 +134,7 @@ eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
     p->out_w = resolution ? resolution : p->w;
     p->cuts = p->h > 0 && p->w > 0 && p->out_h == p->h && p->out_w == p->w;
     ET_TRY(add_steps(cx, p, transforms));
+    ET_TRY(add_more(cx, p, added));
     ET_TRY(check_steps(cx, p));
     ET_TRY(check_size(cx, p));
     fill_table(p);
@@ -104,13 +143,11 @@ eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
 
 /* ---- one sample's draws ---- */
 
-/* Those of step I. Each transform has its own ordinals: one more draw in a first one
- * does not shift a second one's. */
 static struct et_rng
-draws_of(int i, uint32_t seed, int64_t place)
+draws_of(const struct eti_transform_step *t, uint32_t seed, int64_t place)
 {
     struct et_rng draws = et_rng_at(seed, ET_RNG_AUGMENT, (uint64_t)place);
-    draws.ordinal = (uint64_t)i << 32;
+    draws.ordinal = t->ordinal;
     return draws;
 }
 
@@ -133,7 +170,7 @@ move(const struct eti_pipeline *p, int i, bool all, uint32_t seed, int64_t place
         const struct eti_transform_step *t = &p->step[i];
         if (!t->type->geometry)
             continue;
-        struct et_rng draws = draws_of(i, seed, place);
+        struct et_rng draws = draws_of(t, seed, place);
         t->type->geometry(t->options, &draws, v);
     }
     return i;
@@ -313,9 +350,11 @@ change(const struct eti_pipeline *p, struct eti_shot *s, struct et_canvas *c,
 {
     for (; s->step < p->n_steps && p->step[s->step].type->pixels; s->step++) {
         const struct eti_transform_step *t = &p->step[s->step];
-        struct et_rng draws = draws_of(s->step, seed, place);
+        struct et_rng draws = draws_of(t, seed, place);
         ET_TRY(t->type->pixels(t->options, &draws, c, why));
     }
+    s->pixels = eti_canvas_view(c); /* which may have become smaller */
+    s->view = et_view_of(c->H, c->W);
     return ET_OK;
 }
 

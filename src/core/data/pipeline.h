@@ -15,8 +15,10 @@ struct eti_pipeline {
     struct eti_transform_step {
         const struct et_transform_class *type;
         const void *options;
+        uint64_t ordinal; /* where its draws begin */
     } step[ETI_MAX_STEPS];
     int n_steps;
+    const char *shrinks;  /* the first that changes pixels and leaves fewer; NULL */
     int64_t resolution;   /* side to resize to first; 0 = none */
     int64_t h, w;         /* of raw images; -1: they differ */
     bool cuts;            /* the geometry cuts and flips left and right, and no pixels
@@ -47,12 +49,14 @@ struct eti_shot {
 };
 
 /* Checks the list against the data's image. RESOLUTION: side to resize to first; 0 =
- * none. The parts' options are borrowed. EINVAL also where images differ in size and
- * nothing gives them one. */
+ * none. ADDED, which may be NULL: more of them, before the one of values. The parts'
+ * options are borrowed. EINVAL also where images differ in size and nothing gives them
+ * one. */
 ET_NODISCARD et_status eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
                                          const struct et_field *image,
                                          int64_t resolution,
-                                         const struct et_parts *transforms);
+                                         const struct et_parts *transforms,
+                                         const struct et_parts *added);
 /* What the sample at PLACE of the order of consumption shows, where the pipeline only
  * cuts. */
 void eti_pipeline_frame(const struct eti_pipeline *p, uint32_t seed, int64_t place,

@@ -169,6 +169,8 @@ set(struct eti_part *p, const struct et_request *r, char *answer)
         status = set_option(p, &to, r->value, old);
     if (status == ET_OK)
         snprintf(answer, ANSWER, "was %s", old);
+    if (status == ET_OK && to.algorithm)
+        eti_added_forget(p->t);
     et_free(cx, old);
     return status == ET_OK || refuse(p, answer);
 }

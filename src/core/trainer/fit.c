@@ -129,6 +129,7 @@ one_batch(struct et_trainer *t, bool *got)
 {
     struct et_state *s = &t->state;
     const struct et_batch *b;
+    ET_TRY(eti_added_follow(t));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_DATALOADER));
     et_status read = et_loader_next(s->cx, t->config.train, &b);
     if (read != ET_OK) {
@@ -268,6 +269,7 @@ fit(struct et_trainer *t, const struct et_fit_options *options)
     eti_clock_start(t);
     eti_control_expect(t);
     ET_TRY(eti_control_poll(t));
+    ET_TRY(eti_added_follow(t));
     ET_TRY(eti_run(t, ET_EVENT_FIT_START));
     ET_TRY(go_on(t, &over));
     while (!over) {

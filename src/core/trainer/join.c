@@ -103,6 +103,22 @@ plan_quietly(struct et_trainer *t, struct et_algorithm *a,
     return status;
 }
 
+/* What a batch will be like: a transform of A's may make images smaller. */
+static et_status
+foresee_batch(struct et_trainer *t, struct et_loader_info *out)
+{
+    int64_t size[2] = {0};
+    et_loader_get_info(t->config.train, out);
+    ET_TRY(eti_added_try(t, size));
+    for (int i = 0; i < out->n_fields; i++) {
+        struct et_desc *d = &out->desc[i];
+        const int64_t shape[] = {d->shape[0], d->shape[1], size[0], size[1]};
+        if (out->field[i].kind == ET_FIELD_IMAGE)
+            et_desc_init(d, d->dtype, 4, shape, ET_CHANNELS_LAST);
+    }
+    return ET_OK;
+}
+
 static et_status
 try_step(struct et_trainer *t, struct et_algorithm *a)
 {
@@ -112,7 +128,7 @@ try_step(struct et_trainer *t, struct et_algorithm *a)
     et_status status = ET_OK;
     if (!t->config.train)
         return ET_OK;
-    et_loader_get_info(t->config.train, &info);
+    ET_TRY(foresee_batch(t, &info));
     for (int i = 0; i < info.n_fields && status == ET_OK; i++)
         status = make_blank(t, &info.desc[i], &all[i]);
     struct et_samples blank = {.x = all[ET_FIELD_X],

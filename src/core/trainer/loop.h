@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loop.h: what the files of the training loop ask of each other (setup.c, prepare.c,
- * fit.c, control.c, join.c). */
+ * fit.c, added.c, control.c, join.c). */
 #ifndef ETI_TRAINER_LOOP_H
 #define ETI_TRAINER_LOOP_H
 
@@ -21,6 +21,13 @@ ET_NODISCARD et_status eti_control_poll(struct et_trainer *t);
 void eti_control_expect(struct et_trainer *t);
 /* Holds while the run is to be paused. */
 ET_NODISCARD et_status eti_control_hold(struct et_trainer *t);
+/* added.c: the training loader has the transforms of the algorithms that are on. No
+ * batch is held. */
+ET_NODISCARD et_status eti_added_follow(struct et_trainer *t);
+/* Could it have them? Sets the SIZE, height and width, of images then. */
+ET_NODISCARD et_status eti_added_try(struct et_trainer *t, int64_t size[2]);
+/* An option has been set that they may have: they are made anew. */
+void eti_added_forget(struct et_trainer *t);
 /* join.c: A behind the others, the trainer's own from then on: there is room. */
 void eti_algorithm_add(struct et_trainer *t, struct et_algorithm *a);
 /* A makes itself ready: those of EVENTS that came before the first batch. */

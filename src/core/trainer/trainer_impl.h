@@ -21,6 +21,13 @@ struct eti_hooks {
     int n_own;
 };
 
+/* Whose transforms the training loader has. */
+struct eti_extras {
+    const struct et_loader *of; /* NULL: it is not known */
+    const struct et_algorithm *by[ET_MAX_ALGORITHMS];
+    int n;
+};
+
 struct et_trainer {
     struct et_state state; /* first: hooks are given it and may reach the trainer */
     struct et_trainer_config config;
@@ -28,6 +35,7 @@ struct et_trainer {
     struct eti_train_step step;
     struct eti_part part[ETI_N_PARTS];
     struct eti_hooks hooks;
+    struct eti_extras added;
     struct eti_params params;
     struct eti_groups groups;
     struct eti_evaluation evaluation;
