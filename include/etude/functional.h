@@ -32,6 +32,65 @@ struct et_tensor *et_mixup_batch(struct et_graph *g, struct et_tensor *x,
 /* M: min(b, 1 - b) of b ~ Beta(alpha, alpha), in [0, 0.5]; for alpha 0 it is 0. */
 double et_mixup_coefficient(struct et_rng *rng, double alpha);
 
+/* Boxes in pictures are TOP, LEFT, BOTTOM, RIGHT: rows [top, bottom) and columns
+ * [left, right). One whose middle is at row Y and column X, with HEIGHT / 2 rows before
+ * that and as many from it on, columns likewise; what lies outside of H x W is cut
+ * off. */
+void et_box_at(int64_t y, int64_t x, int64_t height, int64_t width, int64_t H,
+               int64_t W, int32_t box[4]);
+/* One at a place that is drawn: its middle in the picture; or with UNIFORM_SAMPLING so
+ * that it covers each pixel as often. */
+void et_box_draw(struct et_rng *rng, int64_t height, int64_t width, int64_t H,
+                 int64_t W, bool uniform_sampling, int32_t box[4]);
+
+/* CutMix: X, pictures f32 [n,C,H,W] or masks [n,H,W], whose box BOX (I32 [1,4]) shows
+ * batch[index]. BATCH [N,...] has the rows that INDEX (I32 [n]) names. */
+struct et_tensor *et_cutmix_batch(struct et_graph *g, struct et_tensor *x,
+                                  struct et_tensor *batch, struct et_tensor *index,
+                                  struct et_tensor *box);
+/* The share of the original before boxes are cut off: Beta(alpha, alpha); for alpha 0
+ * it is 0. */
+double et_cutmix_lambda(struct et_rng *rng, double alpha);
+/* The sides of a box that leaves about LAMBDA of H x W. */
+void et_cutmix_sides(double lambda, int64_t H, int64_t W, int64_t *height,
+                     int64_t *width);
+/* What BOX leaves of H x W: the weight of the original label. */
+double et_cutmix_adjusted_lambda(const int32_t box[4], int64_t H, int64_t W);
+
+/* CutOut: X f32 [N,C,H,W] or [C,H,W] which is 0 in each of BOXES (I32 [K,4]). Squares
+ * are trunc(length min(H, W)) wide. */
+struct et_tensor *et_cutout_batch(struct et_graph *g, struct et_tensor *x,
+                                  struct et_tensor *boxes);
+
+/* ColOut: how many of N rows or columns are kept, trunc((1 - p) n); 0: too few. */
+int64_t et_colout_kept(double p, int64_t n);
+/* Which: INDEX [N] begins with KEPT of the numbers 0 .. N - 1, ascending. */
+void et_colout_draw(struct et_rng *rng, int64_t n, int64_t kept, int32_t *index);
+/* The ROWS I32 [h] and COLUMNS I32 [w] of X [N,C,H,W], or of masks [N,H,W]. */
+struct et_tensor *et_colout_batch(struct et_graph *g, struct et_tensor *x,
+                                  struct et_tensor *rows, struct et_tensor *columns);
+
+/* AugMix and RandAugment choose among these: all; without color, contrast, brightness
+ * and sharpness; with these four as AugMix's authors have them. */
+enum et_augmentation_set {
+    ET_AUGMENT_ALL = 0,
+    ET_AUGMENT_SAFE = 1,
+    ET_AUGMENT_ORIGINAL = 2,
+};
+/* AugMix of the picture PIXELS [H,W,C], bytes, in place; C is 1 or 3, which are red,
+ * green, blue. SEVERITY in [0, 10], WIDTH of 1 at least, ALPHA above 0; DEPTH below 1:
+ * 1 to 3, drawn for each chain. EINVAL, ENOMEM. */
+ET_NODISCARD et_status et_augmix_image(struct et_ctx *cx, uint8_t *pixels, int C,
+                                       int64_t H, int64_t W, double severity,
+                                       int64_t depth, int64_t width, double alpha,
+                                       enum et_augmentation_set set,
+                                       struct et_rng *rng);
+/* RandAugment of such a picture. SEVERITY in [0, 10], DEPTH of 0 at least. */
+ET_NODISCARD et_status et_randaugment_image(struct et_ctx *cx, uint8_t *pixels, int C,
+                                            int64_t H, int64_t W, double severity,
+                                            int64_t depth, enum et_augmentation_set set,
+                                            struct et_rng *rng);
+
 /* BlurPool on the tree below ROOT: strided convolutions with at least MIN_CHANNELS
  * input channels, and max pools; what it made earlier stays. *OUT: the replacements;
  * the caller releases them, also after a failure. */

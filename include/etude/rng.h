@@ -80,6 +80,8 @@ float et_rng_uniform_f32(struct et_rng *r);               /* [0, 1), 24 bits */
 double et_rng_normal(struct et_rng *r);                   /* mean 0, variance 1 */
 uint64_t et_rng_below(struct et_rng *r, uint64_t n);      /* [0, n), unbiased; n > 0 */
 double et_rng_beta(struct et_rng *r, double a, double b); /* Beta(a, b); a, b > 0 */
+/* N parts of 1 into OUT: Dirichlet(alpha, ... alpha); alpha > 0. */
+void et_rng_dirichlet(struct et_rng *r, double alpha, double *out, int64_t n);
 /* A uniform permutation of 0 .. n-1 into OUT. */
 void et_rng_permutation(struct et_rng *r, int32_t *out, int64_t n);
 

@@ -74,17 +74,11 @@ print_one(const json_t *one)
 }
 
 static void
-print_text(const json_t *list, bool is_all)
+print_text(const json_t *list)
 {
     json_t *one;
     size_t i;
     json_array_foreach(list, i, one) print_one(one);
-    struct eti_method method[ETI_METHODS_MAX];
-    int rest = 0;
-    for (int n = eti_methods(NULL, method, ETI_METHODS_MAX); n > 0; n--)
-        rest += !method[n - 1].built;
-    if (is_all && rest > 0)
-        printf("and %d that later versions bring\n", rest);
 }
 
 int
@@ -96,18 +90,14 @@ cli_algorithms(struct cli *c)
                         "algorithms takes one pattern, not also '%s'", c->arg[1]);
     json_t *list = find_all(c, pattern);
     bool none = json_array_size(list) == 0;
-    int code = none && pattern ? cli_refuse_later(c, pattern) : CLI_OK;
-    if (code != CLI_OK)
-        json_decref(list);
-    if (code != CLI_OK)
-        return code;
+    int code = CLI_OK;
     if (none)
         code = cli_fail(c, CLI_E_NAME, "etude algorithms lists them",
                         "no algorithm matches '%s'", pattern ? pattern : "*");
     else if (c->opt.json)
         return cli_print_json(list);
     else
-        print_text(list, !pattern);
+        print_text(list);
     json_decref(list);
     return code;
 }

@@ -464,9 +464,6 @@ const struct et_registry *cli_all_components(struct cli *c);
 /* One of them, or NULL. Plugins are loaded only for a name that the core lacks. */
 const struct et_component *cli_find_component(struct cli *c, enum et_kind kind,
                                               const char *name);
-/* Refuses NAME, which no component has, if a later version will have it: returns an
- * exit code, or CLI_OK if no later version has it. */
-int cli_refuse_later(struct cli *c, const char *name);
 /* The path of the plugin that ADDRESS is in; NULL: none. For signal handlers too. */
 const char *cli_plugin_at(const struct cli *c, const void *address);
 void cli_free_plugins(struct cli *c);

@@ -266,13 +266,10 @@ inspect(struct cli *c, const char *name)
         ETI_CLASS(dataset, cli_find_component(c, ET_KIND_DATASET, name));
     struct et_dataset *data = NULL;
     void *options;
-    int code = d ? CLI_OK : cli_refuse_later(c, name);
-    if (code != CLI_OK)
-        return code;
     if (!d)
         return cli_fail(c, CLI_E_NAME, "etude data ls lists them",
                         "no dataset is called '%s'", name);
-    code = cli_data_options(c, d, "data inspect", &options);
+    int code = cli_data_options(c, d, "data inspect", &options);
     if (code == CLI_OK) {
         et_status status = et_dataset_open(c->cx, d, options, &data);
         code = status == ET_OK ? summarise(c, data)

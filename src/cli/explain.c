@@ -388,8 +388,7 @@ cli_explain(struct cli *c)
         int kind = find_component(c, c->arg[0], &component);
         if (kind >= 0)
             return explain_component(c, component, (enum et_kind)kind);
-        code = cli_refuse_later(c, c->arg[0]);
-        if (code != CLI_OK || cli_explain_key(c, c->arg[0], &code))
+        if (cli_explain_key(c, c->arg[0], &code))
             return code;
     }
     struct et_recipe *recipe = cli_load_only_recipe(c, &code);

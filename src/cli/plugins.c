@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "core/recipe/later.h"
 #include "core/recipe/recipe.h"
 #include "etude/plugin.h"
 
@@ -172,17 +171,6 @@ cli_find_component(struct cli *c, enum et_kind kind, const char *name)
 {
     const struct et_component *found = et_registry_find(NULL, kind, name);
     return found ? found : et_registry_find(cli_all_components(c), kind, name);
-}
-
-int
-cli_refuse_later(struct cli *c, const char *name)
-{
-    const char *method = eti_method_later(name), *dataset = eti_dataset_later(name);
-    if (!method && !dataset)
-        return CLI_OK;
-    return cli_fail(c, CLI_E_LATER, NULL, "%s '%s' comes with a later version: %s",
-                    et_kind_word(method ? ET_KIND_ALGORITHM : ET_KIND_DATASET), name,
-                    method ? method : dataset);
 }
 
 const char *

@@ -532,8 +532,7 @@ about(const struct compose *c, char *buf, size_t size)
         snprintf(buf, size, "%s: %s   %s", r->label, r->row->help,
                  et_option_expects(r->row, expects, sizeof expects));
     } else if (c->is_about_method && m) {
-        snprintf(buf, size, "%s  %s%s", m->name, m->summary,
-                 m->built ? "" : "   (a later version brings it)");
+        snprintf(buf, size, "%s  %s", m->name, m->summary);
     } else if (c->is_about_method) {
         snprintf(buf, size, "enter shows more or fewer algorithms");
     } else if (r) {

@@ -197,8 +197,7 @@ compose_edit(struct compose *c)
         r = name >= 0 ? &c->form.row[name] : r;
     }
     if (!r && place == TUI_C_OPTIONS && m) {
-        tui_say(c->app, TUI_TEXT, "%s %s", m->name,
-                m->built ? "has no options" : "comes with a later version");
+        tui_say(c->app, TUI_TEXT, "%s has no options", m->name);
     } else if (r && is_named(r)) {
         offer_names(c, r);
     } else if (r && !r->is_section) {
@@ -268,10 +267,6 @@ toggle_method(struct compose *c)
     const struct eti_method *m = compose_method(c);
     if (!m)
         return;
-    if (!m->built) {
-        tui_say(c->app, TUI_WARN, "! %s comes with a later version", m->name);
-        return;
-    }
     bool was = eti_sketch_is_on(c->sketch, m->name);
     if (!said(c, eti_sketch_toggle(c->sketch, m->name)))
         return;

@@ -69,8 +69,7 @@ sum_up(const struct compose *c, const struct eti_method *m, char *buf, size_t si
     struct eti_form f = {0};
     size_t used = 0;
     buf[0] = '\0';
-    if (!r || !m->built ||
-        eti_form_of_algorithm(c->sketch->cx, r, m->built, &f) != ET_OK) {
+    if (!r || eti_form_of_algorithm(c->sketch->cx, r, m->class, &f) != ET_OK) {
         et_error_clear(c->sketch->cx);
         eti_form_release(&f);
         return buf;
@@ -95,9 +94,7 @@ sum_up(const struct compose *c, const struct eti_method *m, char *buf, size_t si
 static const char *
 reason_of(const struct compose *c, const struct eti_method *m, char *buf, size_t size)
 {
-    if (!m->built)
-        snprintf(buf, size, "later");
-    else if (!compose_fits(c, m))
+    if (!compose_fits(c, m))
         snprintf(buf, size, "%s only", m->applies_to);
     else
         buf[0] = '\0';

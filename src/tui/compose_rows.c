@@ -88,7 +88,7 @@ compose_fits(const struct compose *c, const struct eti_method *m)
 bool
 compose_can_act(const struct compose *c, const struct eti_method *m)
 {
-    return (m->built && compose_fits(c, m)) || eti_sketch_is_on(c->sketch, m->name);
+    return compose_fits(c, m) || eti_sketch_is_on(c->sketch, m->name);
 }
 
 /* Puts method I in the list, unless it is there. */
@@ -166,9 +166,9 @@ compose_list_options(struct compose *c)
     const struct eti_method *m = compose_method(c);
     eti_form_release(&c->options);
     c->options_of = m;
-    if (!m || !m->built)
+    if (!m)
         return;
-    if (eti_form_of_algorithm(c->sketch->cx, c->sketch->recipe, m->built,
+    if (eti_form_of_algorithm(c->sketch->cx, c->sketch->recipe, m->class,
                               &c->options) != ET_OK)
         tui_say_error(c->app);
 }
@@ -468,16 +468,16 @@ compare_methods(struct compose *c, const struct et_recipe *before,
     for (int i = 0; i < c->n_methods; i++) {
         const struct eti_method *m = &c->method[i];
         char path[ETI_PATH_BYTES];
-        bool was = m->built && has_method(before, m->name);
-        bool is = m->built && has_method(now, m->name);
+        bool was = has_method(before, m->name);
+        bool is = has_method(now, m->name);
         eti_path_join(path, "algorithms", m->name);
         if (was != is)
             add_change(c, is ? '+' : '-', path, NULL, is ? "on" : "off");
         if (!was || !is)
             continue;
         struct eti_form a, b = {0};
-        if (eti_form_of_algorithm(c->sketch->cx, before, m->built, &a) == ET_OK &&
-            eti_form_of_algorithm(c->sketch->cx, now, m->built, &b) == ET_OK)
+        if (eti_form_of_algorithm(c->sketch->cx, before, m->class, &a) == ET_OK &&
+            eti_form_of_algorithm(c->sketch->cx, now, m->class, &b) == ET_OK)
             compare_forms(c, &a, &b);
         else
             et_error_clear(c->sketch->cx);

@@ -122,9 +122,7 @@ draw_method(struct compose *c, const struct tui_pane *p, bool has_focus,
              m->applies_to);
     tui_title(p, 0, title, has_focus);
     y += tui_put_wrapped(p, y, 1, p->w - 2, TUI_TEXT, m->summary);
-    if (!m->built)
-        tui_put(p, y++, 1, TUI_DIM, "a later version brings it");
-    else if (!compose_fits(c, m))
+    if (!compose_fits(c, m))
         tui_putf(p, y++, 1, TUI_WARN, "for models of %s only", m->applies_to);
     int rows = p->h - y > 4 ? p->h - y : c->options.n;
     tui_list_show(&c->values, c->options.n, rows);
@@ -145,25 +143,14 @@ draw_method(struct compose *c, const struct tui_pane *p, bool has_focus,
 
 /* ---- what is selected ---- */
 
-/* How many of those that cannot act are built. */
-static int
-count_later(const struct compose *c)
-{
-    int n = 0;
-    for (int i = 0; i < c->n_methods; i++)
-        n += !c->method[i].built;
-    return n;
-}
-
 static int
 draw_fold(const struct compose *c, const struct tui_pane *p)
 {
-    int cannot = c->n_methods - c->n_can, later = count_later(c), y = 1;
+    int cannot = c->n_methods - c->n_can, y = 1;
     tui_title(p, 0, "algorithms", false);
     tui_putf(p, y++, 1, TUI_TEXT, "%d on of %d that can act here", c->n_on, c->n_can);
-    tui_putf(p, y++, 1, TUI_DIM, "%d come with a later version", later);
-    if (cannot > later)
-        tui_putf(p, y++, 1, TUI_DIM, "%d are not for models of %s", cannot - later,
+    if (cannot > 0)
+        tui_putf(p, y++, 1, TUI_DIM, "%d are not for models of %s", cannot,
                  eti_recipe_domain(eti_sketch_shown(c->sketch)));
     tui_put(p, y++, 1, TUI_DIM, "enter unfolds or folds them");
     return y;

@@ -107,7 +107,7 @@ test_methods(void)
         int at = 0;
         while (at < n && strcmp(m[at].name, "a_plugin") != 0)
             at++;
-        ok(at < n && m[at].built == &plugin.info &&
+        ok(at < n && m[at].class == &plugin.info &&
                strcmp(m[at].applies_to, "any") == 0,
            "a plugin's method is for anything");
         is_str(at < n ? eti_sort_word(m[at].sort) : "", rows[i].sort,

@@ -15,6 +15,11 @@ static const struct choice sam = {"sam", OPTIONS("rho", "0.5")};
 static const struct choice pruning = {"selective_backprop",
                                       OPTIONS("start", "0", "interrupt", "0")};
 
+static const struct choice cutmix = {"cutmix", OPTIONS()};
+static const struct choice cutout = {"cutout", OPTIONS("num_holes", "2")};
+static const struct choice augmix = {"augmix", OPTIONS("severity", "5")};
+static const struct choice randaugment = {"randaugment", OPTIONS()};
+
 static void
 check_pair(struct et_ctx *cx, const char *what, const struct choice *a,
            const struct choice *b)
@@ -68,6 +73,12 @@ main(void)
     check_pair(cx, "sam, gradient_clipping", &sam, &clipping);
     check_pair(cx, "selective_backprop, mixup", &pruning, &mixup);
     check_pair(cx, "selective_backprop, sam", &pruning, &sam);
+    check_pair(cx, "cutmix, label_smoothing", &cutmix, &smoothing);
+    check_pair(cx, "mixup, cutmix", &mixup, &cutmix);
+    check_pair(cx, "cutmix, sam", &cutmix, &sam);
+    check_pair(cx, "selective_backprop, cutout", &pruning, &cutout);
+    check_pair(cx, "selective_backprop, cutmix", &pruning, &cutmix);
+    check_pair(cx, "augmix, randaugment", &augmix, &randaugment);
     test_all(cx);
     test_two_mixes(cx);
     return finish(cx);

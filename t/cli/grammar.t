@@ -80,12 +80,6 @@ for later in "--world-size 2" "--world_size=2" "--base_rank 1" "--on a,b" \
     run train $later r.yaml
     exits 69 "$later is not available: exit 69"
 done
-for later in "explain cutmix" "algorithms cutmix"; do
-    # shellcheck disable=SC2086
-    run $later
-    exits 69 "$later is of a later version: exit 69"
-    says err " comes with a later version: " "which is said"
-done
 for ranks in WORLD_SIZE=2 SLURM_NTASKS=4 RANK=1 BASE_RANK=1 NODE_RANK=1; do
     env $ranks "$etude" train r.yaml >out 2>err
     is $? 69 "$ranks of a launcher is not available: exit 69"

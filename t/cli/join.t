@@ -69,9 +69,6 @@ exits 65 "one that takes other steps is refused"
 says err "sam changes how steps are taken before the first batch: put it in the recipe" "with what to do"
 run algo brisk-otter blurpool on
 exits 65 "so is one that changes the model"
-run algo brisk-otter cutmix on
-exits 69 "one that a later version brings is refused as a recipe with it is: exit 69"
-says err "algorithm 'cutmix' comes with a later version" "by that name"
 run algo brisk-otter cutmixx on
 exits 65 "and one that no version has: exit 65"
 run algo brisk-otter gradient_clipping on

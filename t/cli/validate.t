@@ -83,9 +83,6 @@ refuses eval 65 'eval_data: model lenet reads images, synthetic_tokens gives tok
 recipe bert "{name: bert, $small}" "$tokens"
 refuses bert 69 'model bert learns tokens that were masked' "BERT on next tokens, which it would copy"
 
-# What a later version brings is no misspelling.
-recipe later lenet "$images" 'algorithms: {cutmix: {alpha: 1}}'
-refuses later 69 "algorithm 'cutmix' comes with a later version" "an algorithm of a later version"
 recipe typo lenet "$images" 'algorithms: {mixupp: {}}'
 refuses typo 65 "unknown algorithm 'mixupp' (did you mean 'mixup'?)" "what no version brings"
 

@@ -172,6 +172,29 @@ added(void)
     counted_end(&noise);
 }
 
+/* Draws of one that is added are its own, whatever else is added. */
+static void
+added_apart(void)
+{
+    enum { N = 4, SAMPLE = 6 * 8 * 3 };
+    float got[2][N * SAMPLE];
+    for (int k = 0; k < 2; k++) {
+        struct counted_loader list, s = counted_loader(cx, N, N, 3, NULL);
+        struct et_parts more = parts_of(
+            &list, k ? "[random_grayscale: {p: 0}, gaussian_noise: {sigma: 0.1}]"
+                     : "[gaussian_noise: {sigma: 0.1}]");
+        need(cx, counted_begin(cx, &s));
+        need(cx, eti_loader_add(cx, s.loader, &more));
+        const struct et_batch *b = counted_next(cx, &s);
+        memcpy(got[k], b->field[0].host.any, sizeof got[k]);
+        et_loader_release(s.loader, b);
+        counted_end(&s);
+        counted_end(&list);
+    }
+    ok(memcmp(got[0], got[1], sizeof got[0]) == 0,
+       "what is added in front of another changes none of its draws");
+}
+
 /* In the midst of an epoch, and away again. */
 static void
 added_on_the_way(void)
@@ -260,6 +283,7 @@ main(void)
     order();
     draws();
     added();
+    added_apart();
     added_on_the_way();
     parts();
     way_out();

@@ -256,6 +256,11 @@ static const struct {
     {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}", false},
     {"label_smoothing", "{smoothing: 0.2}", false},
     {"mixup", "{alpha: 1.0}", true},
+    {"cutmix", "{alpha: 1.0}", true},
+    {"cutout", "{num_holes: 2}", false},
+    {"colout", "{p_row: 0.3}", false},
+    {"augmix", "", false},
+    {"randaugment", "{depth: 3}", false},
     {"progressive_resizing", "{initial_scale: 0.5, finetune_fraction: 0.1}", false},
     {"reduce_lr_on_plateau",
      "{monitor: Accuracy, dataloader_label: train, patience: 0, "

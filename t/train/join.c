@@ -50,6 +50,17 @@ static const struct {
      WITH("  mixup:\n"), "algo layer_freezing on freeze_start=0"},
     {"selective_backprop", WITH("  mixup:\n  selective_backprop: {start: 0.2}\n"),
      WITH("  mixup:\n"), "algo selective_backprop on start=0.2"},
+    {"cutmix", WITH("  label_smoothing:\n  cutmix:\n"), WITH("  label_smoothing:\n"),
+     "algo cutmix on"},
+    {"cutout", WITH("  mixup:\n  cutout: {num_holes: 2}\n"), WITH("  mixup:\n"),
+     "algo cutout on num_holes=2"},
+    {"colout", WITH("  mixup:\n  colout:\n"), WITH("  mixup:\n"), "algo colout on"},
+    {"augmix", WITH("  mixup:\n  augmix: {severity: 5}\n"), WITH("  mixup:\n"),
+     "algo augmix on severity=5"},
+    {"randaugment", WITH("  augmix:\n  randaugment:\n"), WITH("  augmix:\n"),
+     "algo randaugment on"},
+    {"colout", WITH("  mixup:\n  colout: {batch: false, p_row: 0.3}\n"),
+     WITH("  mixup:\n"), "algo colout on batch=false p_row=0.3"},
 };
 enum { JOINING = sizeof joining / sizeof *joining };
 
@@ -83,6 +94,24 @@ test_same(struct et_ctx *cx)
         free(was_off.params);
         free(joined.params);
     }
+}
+
+/* What a loader's threads do follows the options that are set. */
+static void
+test_set(struct et_ctx *cx)
+{
+    static const struct ask set[] = {{5, "set algorithms.randaugment.severity 1"}};
+    static const char text[] = WITH("  randaugment:\n");
+    struct result without, with;
+    (void)desk_train(cx, &(struct how){.text = text, .saved = true}, &without);
+    struct desk d = desk_train(
+        cx, &(struct how){.text = text, .ask = set, .n = 1, .saved = true}, &with);
+    is_str(d.answer[0], "was 9", "the severity of randaugment is set");
+    int same = same_losses(&with, &without);
+    ok(same >= 5 && same < BATCHES && !same_params(&with, &without),
+       "which changes the batches after that, and none before (%d are the same)", same);
+    free(without.params);
+    free(with.params);
 }
 
 /* ---- going on ---- */
@@ -206,8 +235,6 @@ test_refusals(struct et_ctx *cx)
         {{2, "algo sam on"},
          "refused: sam changes how steps are taken before the first batch: put it in "
          "the recipe, and etude rerun"},
-        {{2, "algo cutmix on"},
-         "refused: algorithm 'cutmix' comes with a later version"},
         {{2, "algo zzz on"},
          "refused: unknown algorithm 'zzz': etude algorithms lists them"},
         {{2, "algo gradient_clipping on"},
@@ -220,6 +247,8 @@ test_refusals(struct et_ctx *cx)
          "refused: ema takes half_life or smoothing, not both"},
         {{3, "algo progressive_resizing on resize_targets=true"},
          "refused: progressive_resizing: resize_targets needs targets [N,H,W]"},
+        {{3, "algo colout on batch=false p_row=0.999"},
+         "refused: colout: p_row 0.999 leaves none of "},
         {{3, "algo mixup off"}, "refused: the run has no algorithm mixup"},
         {{3, "algo label_smoothing on smoothing=0.2"},
          "refused: the run has label_smoothing: its options are changed with etude "
@@ -365,6 +394,7 @@ main(void)
     struct et_ctx *cx = need_ctx();
     if (have_device(cx, "cpu")) {
         test_same(cx);
+        test_set(cx);
         test_resume(cx);
         test_lost_log(cx);
         test_back(cx);

@@ -38,6 +38,8 @@ static const struct {
     {"selective_backprop", "{start: 0.0, end: 1.0, keep: 0.5, interrupt: 3}"},
     {"progressive_resizing", "{initial_scale: 0.7, delay_fraction: 0.1, mode: crop}"},
     {"sam", "{rho: 0.05, interval: 2}"},
+    {"colout", "{p_row: 0.3}"},
+    {"randaugment", "{severity: 5}"},
     {"squeeze_excite", "{min_channels: 8, latent_channels: 0.5}"},
     {"swa", "{swa_start: 0.2dur, swa_end: 0.8dur, update_interval: 1ba, "
             "schedule_swa_lr: true, swa_lr: 0.005}"},

@@ -114,6 +114,8 @@ static const struct a_case models[] = {
 };
 
 #define ON_IMAGES(text) IMAGES(16) LAYERS "algorithms:\n  " text "\n"
+#define ON_MASKS(text)                                                                 \
+    MASKS("0.05") "model: {name: unet, width: 4, depth: 2}\nalgorithms:\n  " text "\n"
 #define ON_GPT2(text)                                                                  \
     TOKENS "model: {name: gpt2, " TRANSFORMER "algorithms:\n  " text "\n"
 #define ON_BERT(text)                                                                  \
@@ -126,8 +128,12 @@ static const struct a_case models[] = {
     "    - dropout: {p: 0.2}\n    - linear: {out: 10}\nalgorithms:\n  " text "\n"
 static const struct a_case algorithms[] = {
     {"alibi", ON_GPT2("alibi: {max_sequence_length: 8}")},
+    {"augmix", ON_IMAGES("augmix: {severity: 5}")},
     {"blurpool", ON_IMAGES("blurpool: {min_channels: 1}")},
     {"channels_last", ON_IMAGES("channels_last: {}")},
+    {"colout", ON_IMAGES("colout: {p_row: 0.3}")},
+    {"cutmix", ON_IMAGES("cutmix: {}")},
+    {"cutout", ON_IMAGES("cutout: {num_holes: 2}")},
     {"ema", ON_IMAGES("ema: {half_life: 2ba}")},
     {"factorize", ON_IMAGES("factorize: {min_features: 8, min_channels: 8,\n"
                             "    latent_features: 0.25}")},
@@ -145,6 +151,7 @@ static const struct a_case algorithms[] = {
      ON_IMAGES("progressive_resizing: {initial_scale: 0.5, finetune_fraction: 0.1}")},
     {"reduce_lr_on_plateau",
      ON_IMAGES("reduce_lr_on_plateau: {monitor: Accuracy, dataloader_label: train}")},
+    {"randaugment", ON_IMAGES("randaugment: {}")},
     {"sam", ON_IMAGES("sam: {rho: 0.1}")},
     {"selective_backprop",
      ON_IMAGES("selective_backprop: {start: 0.0, keep: 0.5, interrupt: 0}")},
@@ -158,6 +165,12 @@ static const struct a_case algorithms[] = {
                                 "    target_layer_name: ResNetBottleneck}")},
     {"swa", ON_IMAGES("swa: {swa_start: 0.1dur, update_interval: 1ba}")},
     {"weight_standardization", ON_IMAGES("weight_standardization: {}")},
+};
+
+/* Those that do something else where targets are masks. */
+static const struct a_case on_masks[] = {
+    {"colout of masks", ON_MASKS("colout: {p_row: 0.25, p_col: 0.25}")},
+    {"cutmix of masks", ON_MASKS("cutmix: {}")},
 };
 
 /* ---- data ---- */
@@ -348,6 +361,9 @@ main(int argc, char **argv)
         if (c && is_chosen(argc, argv, c->name))
             check_algorithm(cx, c);
     }
+    for (size_t i = 0; i < sizeof on_masks / sizeof *on_masks; i++)
+        if (is_chosen(argc, argv, on_masks[i].name))
+            check_algorithm(cx, &on_masks[i]);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing leaks");

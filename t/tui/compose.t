@@ -89,7 +89,6 @@ typed 'nothing to undo' "and where there is nothing" 'u'
 typed 'mixup acts earlier now' "m mends the first warning" 'm'
 typed '+ valid  ' "and then there is none" 'm'
 typed 'ignored for now' "i ignores it" 'i'
-typed 'augmix comes with a later version' "what is not built is said so" '/augmix<enter> '
 typed 'gradient_clipping is on; it needs more: ' "an algorithm that needs more says so" \
     '/gradient_c<enter> '
 typed 'BEFORE_LOSS: 1 label_smoothing (as in the recipe), 2 mixup' "enter says why" \
@@ -141,13 +140,13 @@ has 'x cannot start' "what training would find is not called valid" compose head
 says out '5 heads do not divide d_model' "and what that is"
 
 # Algorithms that cannot act are a line; enter brings them, in two steps.
-has '> 10 cannot act here' "those that cannot act here are folded into a line" \
+has '> 5 cannot act here' "those that cannot act here are folded into a line" \
     compose mild.yaml --dump-screen 120x36
-has '4 of 17 on, all' "f lists all of them" compose mild.yaml --dump-screen 120x36 --keys ff
-has '> 13 more, 10 cannot act here' "and a recipe's section has them too" \
+has '4 of 22 on, all' "f lists all of them" compose mild.yaml --dump-screen 120x36 --keys ff
+has '> 18 more, 5 cannot act here' "and a recipe's section has them too" \
     compose faults.yaml --dump-screen 80x24
-has '[-] augmix' "enter unfolds them" compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>'
-has '10 cannot act here' "and folds them again" \
+has '[-] gyro_dropout' "enter unfolds them" compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>'
+has '5 cannot act here' "and folds them again" \
     compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>G<enter>'
 
 # Files.

@@ -4,7 +4,6 @@
 
 #include "core/algorithms/methods.h"
 #include "core/base/sized.h"
-#include "core/recipe/later.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,23 +13,9 @@ static const struct {
     enum eti_sort sort;
 } known[] = {
 #define ET_METHOD(its_name, its_sort) {#its_name, ETI_SORT_##its_sort},
-#define ET_LATER(its_name, to, its_summary)
 #define ET_CLASH(a, b, how, sentence)
 #include "core/algorithms/methods.def"
 #undef ET_METHOD
-#undef ET_LATER
-#undef ET_CLASH
-};
-
-static const struct {
-    const char *name, *applies_to, *summary;
-} later[] = {
-#define ET_METHOD(its_name, its_sort)
-#define ET_LATER(its_name, to, its_summary) {#its_name, to, its_summary},
-#define ET_CLASH(a, b, how, sentence)
-#include "core/algorithms/methods.def"
-#undef ET_METHOD
-#undef ET_LATER
 #undef ET_CLASH
 };
 
@@ -41,29 +26,15 @@ static const struct {
     const char *sentence;
 } clashes[] = {
 #define ET_METHOD(its_name, its_sort)
-#define ET_LATER(its_name, to, its_summary)
 #define ET_CLASH(its_a, its_b, its_how, its_sentence)                                  \
     {#its_a, #its_b, its_how, its_sentence},
 #include "core/algorithms/methods.def"
 #undef ET_METHOD
-#undef ET_LATER
 #undef ET_CLASH
 };
 
-enum {
-    N_LATER = sizeof later / sizeof *later,
-    N_CLASHES = sizeof clashes / sizeof *clashes
-};
+enum { N_CLASHES = sizeof clashes / sizeof *clashes };
 _Static_assert(sizeof known / sizeof *known == ETI_METHODS_KNOWN, "the 27 are 27");
-
-const char *
-eti_method_later(const char *name)
-{
-    for (int i = 0; i < N_LATER; i++)
-        if (strcmp(later[i].name, name) == 0)
-            return later[i].summary;
-    return NULL;
-}
 
 const char *
 eti_sort_word(enum eti_sort sort)
@@ -104,7 +75,7 @@ method_of(const struct et_component *c)
         .summary = c->summary,
         .applies_to = c->applies_to ? c->applies_to : "any",
         .sort = sort_by_events(c),
-        .built = c,
+        .class = c,
     };
     for (int i = 0; i < ETI_METHODS_KNOWN; i++)
         if (strcmp(known[i].name, c->name) == 0)
@@ -120,20 +91,6 @@ eti_methods(const struct et_registry *registry, struct eti_method *out, int size
     const struct et_registry *r = registry ? registry : et_registry_core();
     for (int i = 0; (c = r->get(r, ET_KIND_ALGORITHM, i)) != NULL && n < size; i++)
         out[n++] = method_of(c);
-    for (int i = 0; i < N_LATER && n < size; i++) {
-        if (et_registry_find(r, ET_KIND_ALGORITHM, later[i].name))
-            continue; /* a plugin's is there */
-        enum eti_sort sort = ETI_SORT_LOOP;
-        for (int k = 0; k < ETI_METHODS_KNOWN; k++)
-            if (strcmp(known[k].name, later[i].name) == 0)
-                sort = known[k].sort;
-        out[n++] = (struct eti_method){
-            .name = later[i].name,
-            .summary = later[i].summary,
-            .applies_to = later[i].applies_to,
-            .sort = sort,
-        };
-    }
     qsort(out, (size_t)n, sizeof *out, by_name);
     return n;
 }

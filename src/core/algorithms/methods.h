@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* methods.h: all training methods by name, built or not, and those that clash. */
+/* methods.h: all training methods by name, and those that clash. */
 #ifndef ETI_METHODS_H
 #define ETI_METHODS_H
 
@@ -23,7 +23,7 @@ struct eti_method {
     const char *name, *summary;
     const char *applies_to;           /* "vision", "text", "any" */
     enum eti_sort sort;               /* what it changes */
-    const struct et_component *built; /* NULL: a later version brings it */
+    const struct et_component *class; /* of the algorithm */
 };
 
 /* Fills OUT [SIZE] with the methods by name: the 27, and what else REGISTRY (NULL: the

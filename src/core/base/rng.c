@@ -111,6 +111,22 @@ et_rng_beta(struct et_rng *r, double a, double b)
 }
 
 void
+et_rng_dirichlet(struct et_rng *r, double alpha, double *out, int64_t n)
+{
+    double most = -INFINITY, sum = 0;
+    if (!r || !out)
+        return;
+    for (int64_t i = 0; i < n; i++) {
+        out[i] = log_gamma_draw(r, alpha);
+        most = fmax(most, out[i]);
+    }
+    for (int64_t i = 0; i < n; i++)
+        sum += out[i] = exp(out[i] - most);
+    for (int64_t i = 0; i < n; i++)
+        out[i] /= sum;
+}
+
+void
 et_rng_permutation(struct et_rng *r, int32_t *out, int64_t n)
 {
     if (!r || (n > 0 && !out))

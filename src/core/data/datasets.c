@@ -5,44 +5,19 @@
 #include "core/base/need.h"
 #include "core/base/sized.h"
 #include "core/data/fields.h"
-#include "core/recipe/later.h"
 #include "core/recipe/options.h"
 #include "etude/data.h"
 
 #define ET_DATASET(name) extern const struct et_dataset_class et_dataset_##name;
-#define ET_DATASET_LATER(name, summary)
 #include "core/data/datasets.def"
 #undef ET_DATASET
-#undef ET_DATASET_LATER
 
 const struct et_dataset_class *const et_dataset_classes[] = {
 #define ET_DATASET(name) &et_dataset_##name,
-#define ET_DATASET_LATER(name, summary)
 #include "core/data/datasets.def"
 #undef ET_DATASET
-#undef ET_DATASET_LATER
     NULL,
 };
-
-static const struct {
-    const char *name, *summary;
-} later[] = {
-#define ET_DATASET(name)
-#define ET_DATASET_LATER(its_name, its_summary) {#its_name, its_summary},
-#include "core/data/datasets.def"
-#undef ET_DATASET
-#undef ET_DATASET_LATER
-    {NULL, NULL},
-};
-
-const char *
-eti_dataset_later(const char *name)
-{
-    for (size_t i = 0; later[i].name; i++)
-        if (strcmp(later[i].name, name) == 0)
-            return later[i].summary;
-    return NULL;
-}
 
 const char *const et_split_names[] = {"train", "test", NULL};
 const char *const et_data_auto[] = {"auto", NULL};

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/recipe/later.h"
 #include "core/recipe/options.h"
 
 enum { MAX_NAMES = 128 };
@@ -71,14 +70,7 @@ unknown_name(const struct eti_fill *fill, enum et_kind kind, const struct et_pla
                                      n ? ", " : "", c->name);
     }
     const char *near = et_nearest(name, names, n);
-    const char *later = kind == ET_KIND_ALGORITHM ? eti_method_later(name)
-                        : kind == ET_KIND_DATASET ? eti_dataset_later(name)
-                                                  : NULL;
-    if (later)
-        et_diagnostics_add(fill->errors, ET_E_UNAVAILABLE, at, path, NULL,
-                           "%s '%s' comes with a later version: %s", et_kind_word(kind),
-                           name, later);
-    else if (eti_looks_secret(name))
+    if (eti_looks_secret(name))
         et_diagnostics_add(fill->errors, ET_E_SECRET, at, path, NULL,
                            "'%s' looks like a secret; recipes are copied and shown",
                            name);

@@ -20,7 +20,6 @@
 #include "core/algorithms/methods.h"
 #include "core/base/sized.h"
 #include "core/graph/tensor.h"
-#include "core/recipe/later.h"
 #include "core/trainer/log.h"
 #include "core/trainer/loop.h"
 #include "core/trainer/ranks.h"
@@ -219,10 +218,7 @@ find_class(struct et_trainer *t, const char *name,
     struct et_ctx *cx = t->state.cx;
     const struct et_component *c =
         et_registry_find(t->config.registry, ET_KIND_ALGORITHM, name);
-    const char *later = eti_method_later(name);
     *out = (const struct et_algorithm_class *)(const void *)c;
-    if (!c && later)
-        return ET_FAIL(cx, ET_ENOTSUP, "algorithm '%s' " ET_ANSWER_LATER, name);
     if (!c)
         return ET_FAIL(cx, ET_EINVAL,
                        "unknown algorithm '%s': etude algorithms lists "
