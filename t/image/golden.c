@@ -9,6 +9,7 @@
 #include "core/image/affine.h"
 #include "core/image/blur.h"
 #include "core/image/levels.h"
+#include "t/image/noise.h"
 #include "t/image/pictures.h"
 #include "t/tap.h"
 
@@ -16,44 +17,6 @@ enum { MOST = 4096, MAX_ARGS = 8 };
 
 static struct eti_resampler resampler;
 static struct eti_scratch scratch;
-
-/* ---- the pictures of make_pictures.py ---- */
-
-static double
-unit(uint64_t stream, uint64_t i)
-{
-    uint64_t x = (i * 0x9E3779B1 + stream * 0x85EBCA77) & 0xFFFFFFFF;
-    x ^= x >> 16;
-    x = x * 0x21F0AAAD & 0xFFFFFFFF;
-    x ^= x >> 15;
-    x = x * 0x735A2D97 & 0xFFFFFFFF;
-    x ^= x >> 15;
-    return (double)x * 0x1p-32;
-}
-
-static struct et_canvas
-picture(const char *name, uint8_t *out)
-{
-    static const struct {
-        const char *name;
-        int H, W, C;
-    } all[] = {{"rgb", 13, 11, 3},
-               {"grey", 13, 11, 1},
-               {"dim", 13, 11, 3},
-               {"large", 30, 28, 3}};
-    uint64_t k = 0;
-    while (k < 4 && strcmp(all[k].name, name) != 0)
-        k++;
-    if (k == 4)
-        bail("no picture %s", name);
-    int n = all[k].H * all[k].W * all[k].C;
-    for (int i = 0; i < n; i++) {
-        double v = floor(unit(k + 1, (uint64_t)i) * 256);
-        v = k == 2 ? 60 + floor(v * 100 / 256) : k == 3 ? floor(v * v / 256) : v;
-        out[i] = (uint8_t)v;
-    }
-    return (struct et_canvas){out, all[k].C, all[k].H, all[k].W, &scratch};
-}
 
 /* ---- the operations ---- */
 
@@ -189,7 +152,7 @@ static void
 check(const struct golden *g, char *text)
 {
     uint8_t data[MOST], other[MOST];
-    struct et_canvas c = picture(g->picture, data);
+    struct et_canvas c = noise_picture(g->picture, data, &scratch);
     int k = 0, worst = 0, differ = 0, n = g->H * g->W * g->C;
     while (k < N_OPERATIONS && strcmp(operations[k].name, g->op) != 0)
         k++;
@@ -232,7 +195,7 @@ layouts(void)
     enum { H = 13, W = 11, C = 3, h = 7, w = 6 };
     uint8_t data[MOST], planes[MOST], want[MOST], got[MOST];
     struct et_error why = {0};
-    struct et_canvas c = picture("rgb", data);
+    struct et_canvas c = noise_picture("rgb", data, &scratch);
     struct et_pixels p = eti_canvas_view(&c);
     for (int i = 0; i < H * W * C; i++)
         planes[i % C * H * W + i / C] = data[i];
