@@ -8,6 +8,7 @@
 
 #include "core/graph/graph_impl.h"
 #include "core/models/language.h"
+#include "core/models/ways.h"
 
 /* ---- rows ---- */
 
@@ -154,19 +155,24 @@ measure(struct et_ctx *cx, struct et_model *m, struct et_device *dev,
         struct eti_outline *o)
 {
     struct looking l = {.o = o};
+    struct et_samples samples = {0};
     struct et_tensor *x = NULL;
     struct et_graph *g = NULL;
     ET_TRY(bind(cx, m, dev));
     et_status status = new_input(cx, m, dev, &x);
     if (status == ET_OK)
+        status = eti_ways_samples(cx, m->root, dev, x, &samples);
+    if (status == ET_OK)
         status = et_graph_new(cx, dev, &g);
     if (status == ET_OK) {
-        struct et_forward f = {.g = g, .look = look, .look_data = &l};
+        struct et_forward f = {
+            .g = g, .samples = &samples, .look = look, .look_data = &l};
         (void)et_model_forward(m, &f, x); /* the graph's status says what is wrong */
         status = et_graph_status(g);
         et_graph_free(&g);
     }
     et_tensor_free(&x);
+    eti_ways_release(&samples);
     /* What is in a module counts for it, too: from the last row to the first. */
     for (int i = o->n; i-- > 0;)
         for (int k = i + 1; k < o->v[i].end; k = o->v[k].end)

@@ -410,6 +410,8 @@ et_status
 eti_fill_mapping(const struct eti_fill *fill, const struct eti_target *targets, int n,
                  const struct et_value *mapping, const char *path)
 {
+    struct eti_fill here = *fill;
+    here.beside = mapping;
     eti_rename_keys(fill, targets, n, mapping, path);
     for (const struct et_value *c = mapping->type == ET_VALUE_MAP ? mapping->first
                                                                   : NULL;
@@ -420,7 +422,7 @@ eti_fill_mapping(const struct eti_fill *fill, const struct eti_target *targets, 
             row = eti_option_find(targets[i].table, c->key);
         char at[ETI_PATH_BYTES];
         if (row && row->type != ET_OPT_COUNT)
-            ET_TRY(eti_fill_option(fill, row, targets[i].options, c,
+            ET_TRY(eti_fill_option(&here, row, targets[i].options, c,
                                    eti_path_join(at, path, c->key)));
         else if (!row && !was_refused(targets, n, c->key))
             eti_unknown_key(fill, c, path, targets[0].table,

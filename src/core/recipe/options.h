@@ -21,6 +21,7 @@ struct eti_fill {
     const struct et_registry *registry; /* NULL: the core's */
     const char *folder;                 /* of relative paths; NULL: left as they are */
     const struct eti_foreign *foreign;  /* ends with THEIRS NULL; may be NULL */
+    const struct et_value *beside; /* the mapping that is being read; NULL: none is */
     struct et_diagnostics *errors;
     bool is_brief; /* the values end with the call: trees are copied, not borrowed */
 };
@@ -126,7 +127,15 @@ ET_NODISCARD et_status eti_fill_parts(const struct eti_fill *fill,
                                       struct et_parts *parts, const struct et_value *v,
                                       const char *path);
 
-/* The faults of V, a list of what ROW (ET_OPT_ITEMS) lists, go to the errors. */
+/* The faults of a component that is not made go to the errors: NAME, which stands at
+ * AT, with OPTIONS (not a mapping: none). */
+ET_NODISCARD et_status eti_check_component(const struct eti_fill *fill,
+                                           enum et_kind kind, const char *name,
+                                           const struct et_place *at,
+                                           const struct et_value *options,
+                                           const char *path);
+/* The faults of V, a list of what ROW (ET_OPT_ITEMS) lists, go to the errors. Layers
+ * are a network (network.h), whose blocks stand beside them. */
 ET_NODISCARD et_status eti_check_items(const struct eti_fill *fill,
                                        const struct et_option *row,
                                        const struct et_value *v, const char *path);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/recipe/network.h"
 #include "core/recipe/options.h"
 
 enum { MAX_NAMES = 128 };
@@ -193,6 +194,18 @@ fill_item(const struct eti_fill *fill, const struct et_option *row,
 
 /* ---- components that are only looked at ---- */
 
+et_status
+eti_check_component(const struct eti_fill *fill, enum et_kind kind, const char *name,
+                    const struct et_place *at, const struct et_value *options,
+                    const char *path)
+{
+    const struct et_option plain = {.kind = kind};
+    struct et_part part = {0};
+    et_status status = make_part(fill, &plain, &part, name, at, options, path);
+    eti_part_release(&plain, &part);
+    return status;
+}
+
 static et_status
 check_item(const struct eti_fill *fill, const struct et_option *row,
            const struct et_value *item, const char *path)
@@ -213,10 +226,20 @@ check_item(const struct eti_fill *fill, const struct et_option *row,
         eti_bad_value(fill, options, below, NULL, "mapping of options");
         return ET_OK;
     }
-    const struct et_option plain = {.kind = row->kind};
-    struct et_part part = {0};
-    et_status status = make_part(fill, &plain, &part, name, &at, options, below);
-    eti_part_release(&plain, &part);
+    return eti_check_component(fill, row->kind, name, &at, options, below);
+}
+
+/* Layers may have ways around them, and blocks beside their list. */
+static et_status
+check_layers(const struct eti_fill *fill, const struct et_value *v, const char *path)
+{
+    struct eti_network network;
+    struct eti_arena arena;
+    eti_arena_init(&arena, fill->cx, 4 << 10);
+    et_status status =
+        eti_network_read(fill, &arena, v, eti_value_get(fill->beside, "blocks"),
+                         !fill->beside, path, &network);
+    eti_arena_release(&arena);
     return status;
 }
 
@@ -226,6 +249,8 @@ eti_check_items(const struct eti_fill *fill, const struct et_option *row,
 {
     char text[48], at[ETI_PATH_BYTES];
     int i = 0;
+    if (row->kind == ET_KIND_LAYER)
+        return check_layers(fill, v, path);
     if (v->type != ET_VALUE_LIST || v->n == 0) {
         snprintf(text, sizeof text, "list of %ss", et_kind_word(row->kind));
         eti_bad_value(fill, v, path, NULL, text);
