@@ -11,6 +11,7 @@
 
 #include "core/base/seams.h"
 #include "core/models/language.h"
+#include "core/models/ways.h"
 #include "core/models/weight_file.h"
 #include "core/onnx/writing.h"
 
@@ -23,7 +24,7 @@ enum { IR_VERSION = 9 };    /* the one that came with opset 20 */
  * failure. */
 static et_status
 build(struct et_ctx *cx, struct et_model *m, struct et_device *dev, int64_t n,
-      struct et_graph **g, struct et_tensor **x, struct et_tensor **y)
+      struct et_graph **g, struct et_samples *in, struct et_tensor **y)
 {
     const struct et_model_facts *f = &m->facts;
     struct et_desc d;
@@ -38,10 +39,11 @@ build(struct et_ctx *cx, struct et_model *m, struct et_device *dev, int64_t n,
     else
         et_desc_init(&d, ET_F32, 2, (const int64_t[]){n, f->channels}, ET_ROW_MAJOR);
     enum et_format format = d.ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR;
-    ET_TRY(et_tensor_new(cx, dev, d.dtype, d.ndim, d.shape, format, "input", x));
+    ET_TRY(et_tensor_new(cx, dev, d.dtype, d.ndim, d.shape, format, "input", &in->x));
+    ET_TRY(eti_ways_samples(cx, m->root, dev, in->x, in));
     ET_TRY(et_graph_new(cx, dev, g));
-    struct et_forward forward = {.g = *g};
-    *y = et_model_forward(m, &forward, *x);
+    struct et_forward forward = {.g = *g, .samples = in};
+    *y = et_model_forward(m, &forward, in->x);
     return et_graph_status(*g);
 }
 
@@ -206,9 +208,8 @@ write_file(struct eti_onnx *o, const struct eti_proto *graph, const char *path,
 }
 
 static et_status export(struct eti_onnx *o, const struct et_tensor *y,
-                        const struct et_tensor *other_x,
-                        const struct et_tensor *other_y, const char *path,
-                        struct eti_onnx_info *info)
+                        const struct et_samples *other, const struct et_tensor *other_y,
+                        const char *path, struct eti_onnx_info *info)
 {
     struct eti_proto graph = {.cx = o->cx};
     void *block;
@@ -217,7 +218,10 @@ static et_status export(struct eti_onnx *o, const struct et_tensor *y,
     o->used = block;
     et_status status = write_nodes(o, y);
     eti_proto_text(&graph, ONNX_GRAPH_NAME, o->model->type->info.name);
-    describe(o, ONNX_GRAPH_INPUT, "input", &o->x->desc, &other_x->desc, &graph);
+    describe(o, ONNX_GRAPH_INPUT, "input", &o->in.x->desc, &other->x->desc, &graph);
+    for (int i = 0; i < other->n_others; i++)
+        describe(o, ONNX_GRAPH_INPUT, other->other[i].name,
+                 &o->in.other[i].tensor->desc, &other->other[i].tensor->desc, &graph);
     describe(o, ONNX_GRAPH_OUTPUT, "output", &y->desc, &other_y->desc, &graph);
     eti_proto_raw(&graph, o->constants.bytes, o->constants.n);
     eti_proto_raw(&graph, o->nodes.bytes, o->nodes.n);
@@ -242,6 +246,13 @@ release(struct eti_onnx *o)
     eti_proto_release(&o->scratch);
 }
 
+static void
+release_samples(struct et_samples *in)
+{
+    et_tensor_free(&in->x);
+    eti_ways_release(in);
+}
+
 et_status
 eti_onnx_export(struct et_ctx *cx, struct et_model *m, struct et_device *dev,
                 const char *path, struct eti_onnx_info *info)
@@ -253,23 +264,23 @@ eti_onnx_export(struct et_ctx *cx, struct et_model *m, struct et_device *dev,
                          .constants = empty,
                          .attributes = empty,
                          .scratch = empty};
-    struct et_tensor *x = NULL, *y = NULL, *other_x = NULL, *other_y = NULL;
+    struct et_samples other = {0};
+    struct et_tensor *y = NULL, *other_y = NULL;
     *info = (struct eti_onnx_info){0};
     eti_arena_init(&o.names, cx, 16 << 10);
-    et_status status = build(cx, m, dev, ONNX_BATCH, &o.g, &x, &y);
+    et_status status = build(cx, m, dev, ONNX_BATCH, &o.g, &o.in, &y);
     if (status == ET_OK)
-        status = build(cx, m, dev, ONNX_OTHER_BATCH, &o.other, &other_x, &other_y);
+        status = build(cx, m, dev, ONNX_OTHER_BATCH, &o.other, &other, &other_y);
     if (status == ET_OK && o.g->n_nodes != o.other->n_nodes)
         status = ET_FAIL(cx, ET_ENOTSUP,
                          "ONNX: what the model computes depends on the "
                          "size of the batch");
-    o.x = x;
     if (status == ET_OK)
-        status = export(&o, y, other_x, other_y, path, info);
+        status = export(&o, y, &other, other_y, path, info);
     release(&o);
     et_graph_free(&o.other);
     et_graph_free(&o.g);
-    et_tensor_free(&other_x);
-    et_tensor_free(&x);
+    release_samples(&other);
+    release_samples(&o.in);
     return status;
 }

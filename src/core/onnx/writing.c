@@ -62,8 +62,11 @@ eti_onnx_temporary(struct eti_onnx *o)
 static const char *
 leaf_name(struct eti_onnx *o, const struct et_tensor *t)
 {
-    if (t == o->x)
+    if (t == o->in.x)
         return "input";
+    for (int i = 0; i < o->in.n_others; i++)
+        if (o->in.other[i].tensor == t)
+            return o->in.other[i].name;
     for (int i = 0; i < o->leaves.n; i++)
         if (o->leaves.v[i].param->tensor == t) {
             o->used[i] = true;

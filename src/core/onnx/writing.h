@@ -52,7 +52,7 @@ struct eti_onnx {
     const struct et_model *model;
     struct et_graph *g;     /* with ONNX_BATCH samples */
     struct et_graph *other; /* with ONNX_OTHER_BATCH */
-    const struct et_tensor *x;
+    struct et_samples in;   /* what it reads: X, and fields by their names */
     struct et_leaves leaves;
     bool *used; /* each leaf: is it in the file? */
     struct eti_arena names;
