@@ -11,6 +11,7 @@
 
 #include "cli/complete.h"
 #include "core/library/index.h"
+#include "core/recipe/network.h"
 #include "core/recipe/value.h"
 
 enum { KEY_BYTES = 512 };
@@ -24,6 +25,7 @@ struct place {
     bool is_by_name;                      /* its keys are names of components */
     bool is_list;                         /* its keys are numbers of such (layers) */
     const struct et_option *of;           /* is_list: row of the part that has it */
+    const struct eti_network_word *word;  /* "residual": its keys are lists, too */
 };
 
 static const struct et_option *
@@ -99,13 +101,36 @@ component_of(const struct cli_typed *t, const struct et_option *row)
     return found;
 }
 
+/* Is NAME [N] a key of WORD that has layers? */
+static bool
+is_list_key(const struct eti_network_word *word, const char *name, size_t n)
+{
+    for (const char *const *key = word->keys; *key; key++)
+        if (strlen(*key) == n && memcmp(*key, name, n) == 0)
+            return strcmp(*key, "times") != 0;
+    return false;
+}
+
 /* One step from PLACE over the key NAME [N]. false: nothing is below it. */
 static bool
 enter(const struct cli_typed *t, struct place *p, const char *name, size_t n)
 {
     char component[KEY_BYTES];
+    if (p->word) {
+        const struct eti_network_word *word = p->word;
+        p->word = NULL;
+        p->is_list = !isdigit((unsigned char)*name);
+        p->is_by_name = !p->is_list; /* its list stands there at once */
+        return p->is_by_name || is_list_key(word, name, n);
+    }
     if (p->is_by_name) {
         snprintf(component, sizeof component, "%.*s", (int)n, name);
+        p->word =
+            p->row->kind == ET_KIND_LAYER ? eti_network_word_find(component) : NULL;
+        if (p->word) {
+            p->is_by_name = false;
+            return p->word->keys[0] != NULL;
+        }
         p->component = et_registry_find(known_components(t), p->row->kind, component);
         p->table = p->component ? p->component->options : NULL;
         p->is_by_name = false;
@@ -114,6 +139,7 @@ enter(const struct cli_typed *t, struct place *p, const char *name, size_t n)
     if (p->is_list) {
         p->is_list = false;
         p->is_by_name = true;
+        p->of = NULL; /* what stands in a list further in is not looked up */
         return isdigit((unsigned char)*name);
     }
     if (p->is_part && isdigit((unsigned char)*name))
@@ -197,6 +223,29 @@ offer_names(const struct cli_typed *t, const char *prefix, enum et_kind kind, bo
     }
 }
 
+/* The words of a network, which stand where layers do, and the keys of one. */
+static void
+offer_words(const struct cli_typed *t, const char *prefix, bool bare)
+{
+    for (int i = 0; i < ETI_NETWORK_WORDS; i++) {
+        const struct eti_network_word *word = &eti_network_words[i];
+        if (word->keys[0])
+            offer(t, prefix, word->name, ".", word->help);
+        offer(t, prefix, word->name, bare ? "" : "=", word->help);
+    }
+}
+
+static void
+offer_word_keys(const struct cli_typed *t, const char *prefix,
+                const struct eti_network_word *word, bool bare)
+{
+    for (const char *const *key = word->keys; *key; key++) {
+        if (is_list_key(word, *key, strlen(*key)))
+            offer(t, prefix, *key, ".", word->help);
+        offer(t, prefix, *key, bare ? "" : "=", word->help);
+    }
+}
+
 /* The places of a list, as many as the recipe has there, and what stands at each. */
 static void
 offer_places(const struct cli_typed *t, const struct place *p, const char *prefix)
@@ -212,11 +261,11 @@ offer_places(const struct cli_typed *t, const struct place *p, const char *prefi
         list = *(const struct et_value **)((char *)part->options + p->row->offset);
     const struct et_value *item = list ? list->first : NULL;
     for (int i = 0; item; item = item->next, i++) {
-        const bool has_options = item->type == ET_VALUE_MAP && item->first;
+        const struct et_value *says = eti_network_says(item);
         char number[16];
-        const char *name = has_options ? item->first->key : item->text;
+        const char *name = says == item ? item->text : says ? says->key : "from";
         snprintf(number, sizeof number, "%d", i);
-        if (has_options)
+        if (says != item)
             offer(t, prefix, number, ".", name);
         offer(t, prefix, number, "=", name);
     }
@@ -228,9 +277,13 @@ offer_below(const struct cli_typed *t, const struct place *p, const char *prefix
             bool bare)
 {
     if (p->is_by_name) {
+        if (p->row->kind == ET_KIND_LAYER)
+            offer_words(t, prefix, bare);
         offer_names(t, prefix, p->row->kind, bare);
         return;
     }
+    if (p->word)
+        offer_word_keys(t, prefix, p->word, bare);
     if (p->is_list)
         offer_places(t, p, prefix);
     if (p->is_part) {

@@ -110,6 +110,13 @@ offers "etude train l.yaml model.layers.1=dropo" model.layers.1=dropout
 offers "etude train l.yaml model.layers.0.max_" model.layers.0.max_pool2d. model.layers.0.max_pool2d=
 offers "etude train l.yaml model.layers.0.conv2d.kern" model.layers.0.conv2d.kernel=
 offers "etude train l.yaml model.layers.0.conv2d.no_such"
+offers "etude train l.yaml model.layers.0.resid" model.layers.0.residual. model.layers.0.residual=
+offers "etude train l.yaml model.layers.0.repeat." model.layers.0.repeat.layers. model.layers.0.repeat.layers= \
+    model.layers.0.repeat.times=
+offers "etude train l.yaml model.layers.0.residual.shortcut.0.conv2d.kern" \
+    model.layers.0.residual.shortcut.0.conv2d.kernel=
+offers "etude train l.yaml model.layers.0.residual.0.max_" model.layers.0.residual.0.max_pool2d. \
+    model.layers.0.residual.0.max_pool2d=
 offers "etude train l.yaml model.layers.0.conv2d=f"
 run train l.yaml model.layers.0.conv2d.kernel=5 --dry-run
 exits 0 "a key of a layer may be set"
