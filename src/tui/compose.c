@@ -629,6 +629,7 @@ open_screen(struct tui_app *app, void *self)
     c->numbers.of = -1;
     tui_job_stop(&c->estimate);
     tui_job_stop(&c->explain);
+    tui_job_stop(&c->outline);
     tui_job_stop(&c->launch);
     ET_TRY(eti_sketch_new(app->cx, NULL, &c->sketch));
     compose_refresh(c);
@@ -641,8 +642,10 @@ close_screen(struct tui_app *app, void *self)
     struct compose *c = self;
     tui_job_stop(&c->estimate);
     tui_job_stop(&c->explain);
+    tui_job_stop(&c->outline);
     tui_job_stop(&c->launch);
     tui_samples_close(&c->samples);
+    compose_forget_layers(c);
     eti_form_release(&c->form);
     eti_form_release(&c->options);
     eti_form_release(&c->before);

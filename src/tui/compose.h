@@ -9,6 +9,7 @@
 #include "core/algorithms/methods.h"
 #include "core/compose/checks.h"
 #include "core/compose/form.h"
+#include "core/compose/layers.h"
 #include "core/compose/sketch.h"
 #include "tui/app.h"
 #include "tui/job.h"
@@ -103,6 +104,22 @@ struct tui_compose_numbers {
     double highest;
 };
 
+/* A network that the recipe spells out, as it is listed and changed. */
+struct compose_layers {
+    struct eti_layer_line *line; /* [n], owned */
+    int n, at;                   /* lines; the one that was chosen */
+    json_t *shapes;              /* of what `etude explain --model` says of the text; */
+    int of;                      /* sketch->changes that it is of */
+    struct tui_item *name_item;  /* [n_names], owned: what may be inserted */
+    int n_names;
+    char name[80];               /* whose options are asked for */
+    bool is_new, is_block;       /* to be inserted; one of the recipe's blocks */
+    char list[ETI_PATH_BYTES];   /* where it goes, */
+    int place;                   /* and which it is to be there */
+    char path[ETI_PATH_BYTES];   /* where the cursor is afterwards */
+    char target[ETI_PATH_BYTES]; /* the value that is typed, of a repeat */
+};
+
 struct compose {
     struct tui_app *app;
     struct eti_sketch *sketch;
@@ -157,10 +174,11 @@ struct compose {
     int64_t last_microbatches;
     double looked;  /* monotonic: when they were looked for, */
     bool was_shown; /* and whether the screen was shown at the last tick */
-    struct tui_job estimate, explain, launch;
+    struct tui_job estimate, explain, outline, launch;
+    bool explains, outlines; /* the second and third job are still to come */
+    struct compose_layers layers;
     struct tui_samples samples; /* instead of the recipe */
-    bool explains;              /* the second job is still to come */
-    double asked;               /* monotonic: when the text was last changed */
+    double asked; /* monotonic: when the text was last changed */
     struct tui_compose_numbers numbers;
     enum tui_action then;  /* what is done once the text is saved */
     enum tui_action begin; /* the way to another recipe, if that was asked for: */
@@ -289,6 +307,14 @@ void compose_ignore(struct compose *c);
 void compose_type(struct compose *c, const struct eti_form_row *row);
 void compose_type_line(struct compose *c, int line);
 void compose_undo(struct compose *c, bool again);
+
+/* ---- compose_layers.c: a network spelled out ---- */
+/* Lists the layers, with the cursor at PATH ("model.layers.2"; NULL: the first). False:
+ * the model is none that is spelled out. */
+bool compose_pick_layers(struct compose *c, const char *path);
+/* What the job `outline` said. */
+void compose_take_outline(struct compose *c);
+void compose_forget_layers(struct compose *c);
 
 /* ---- compose_file.c: files, starting points ---- */
 /* Has the text a file, and may that be written? */

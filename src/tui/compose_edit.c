@@ -200,6 +200,8 @@ compose_edit(struct compose *c)
         tui_say(c->app, TUI_TEXT, "%s has no options", m->name);
     } else if (r && is_named(r)) {
         offer_names(c, r);
+    } else if (r && r->row->flags & ET_OPT_ITEMS && compose_pick_layers(c, NULL)) {
+        return;
     } else if (r && !r->is_section) {
         compose_type(c, r);
     } else {

@@ -232,7 +232,8 @@ start_jobs(struct compose *c)
         return false;
     c->numbers.of = c->sketch->changes;
     tui_job_stop(&c->explain);
-    c->explains = true;
+    tui_job_stop(&c->outline);
+    c->explains = c->outlines = true;
     if (start(c, &c->estimate, (const char *[]){"estimate", "--json", NULL}) != ET_OK) {
         snprintf(c->numbers.problem, sizeof c->numbers.problem, "%.199s",
                  et_error_get(c->sketch->cx)->message);
@@ -471,6 +472,28 @@ look_again(struct compose *c)
     return strcmp(alike, c->alike) != 0 || microbatches != c->last_microbatches;
 }
 
+/* The shapes of a network that is spelled out, when the rest is known. */
+static bool
+poll_outline(struct compose *c, double wait)
+{
+    struct eti_layer_line first;
+    bool begins = c->outlines && !c->explains && c->explain.pid <= 0;
+    if (begins) {
+        c->outlines = false;
+        c->layers.of = -1;
+        if (eti_layer_lines(c->sketch, &first, 1) > 0 &&
+            start(c, &c->outline,
+                  (const char *[]){"explain", "--model", "--json", "--verbose",
+                                   NULL}) != ET_OK)
+            et_error_clear(c->sketch->cx);
+    }
+    if (!tui_job_poll(&c->outline, wait))
+        return begins;
+    compose_take_outline(c);
+    c->layers.of = c->numbers.of;
+    return true;
+}
+
 bool
 compose_tick(struct tui_app *app, void *self)
 {
@@ -496,6 +519,7 @@ compose_tick(struct tui_app *app, void *self)
         renew_launch(c);
         any = true;
     }
+    any = poll_outline(c, wait) || any;
     if (tui_job_poll(&c->launch, wait)) {
         launched(c);
         any = true;

@@ -132,6 +132,78 @@ test_edits(void)
             "the last moves no further");
 }
 
+static const char network[] = "max_duration: 10ba\n"
+                              "model:\n"
+                              "  name: layers\n"
+                              "  layers:\n"
+                              "    - conv2d: {out: 8, kernel: 3}\n"
+                              "    - relu # plain\n"
+                              "    - residual:\n"
+                              "        - dropout\n"
+                              "    - flatten\n"
+                              "    - linear: {out: 10}\n"
+                              "train_data: {name: synthetic_images, batch_size: 4}\n"
+                              "optimizer: {name: sgd, lr: 0.02}\n";
+
+/* After the keys of PICK, pressed where the layers are listed, OLD is NEW. */
+static void
+layers_become(const char *pick, const char *old, const char *new, const char *said,
+              const char *name)
+{
+    char want[2048];
+    struct tui_app *app = open_app(network);
+    const char *at = strstr(network, old);
+    if (!at)
+        bail("no %s", old);
+    snprintf(want, sizeof want, "%.*s%s%s", (int)(at - network), network, new,
+             at + strlen(old));
+    if (!compose_go_to(tui_app_state(app, TUI_IN_compose), "model.layers"))
+        bail("no layers");
+    press(app, "e");
+    press(app, pick);
+    if (!is_str(sketch_of(app)->text, want, "'%s': %s", pick, name))
+        diag("\n%s", picture);
+    if (*said && !ok(strstr(picture, said) != NULL, "and says '%s'", said))
+        diag("\n%s", picture);
+    tui_app_free(&app);
+}
+
+static void
+test_layers(void)
+{
+    layers_become("", "relu", "relu", "0 conv2d  out: 8, kernel: 3",
+                  "layers are listed");
+    layers_become("", "relu", "relu", "  0 dropout", "those within a residual, too");
+    layers_become("<enter>", "relu", "relu", "convolution of images",
+                  "a layer is explained");
+    layers_become("<down><enter>d", "    - relu # plain\n", "    # plain\n",
+                  "1 residual", "one is taken out");
+    layers_become("<down><enter>d<esc>u", "relu", "relu", "", "and u brings it back");
+    layers_become("<down><enter>]",
+                  "    - relu # plain\n    - residual:\n        - "
+                  "dropout\n",
+                  "    - residual:\n        - dropout\n    - relu # plain\n", "2 relu",
+                  "one is moved");
+    layers_become("<enter>agelu<enter>", "    - relu # plain\n",
+                  "    - gelu\n    - relu # plain\n", "1 gelu",
+                  "one is chosen from the list, and stands behind");
+    layers_become("<down><enter>imax_pool<enter><ctrl-u>kernel: 2<enter>",
+                  "    - relu # plain\n",
+                  "    - max_pool2d: {kernel: 2}\n    - relu # plain\n",
+                  "1 max_pool2d  kernel: 2", "another before, with its options");
+    layers_become("<down><enter>imax_pool<enter><ctrl-u>kernel: x<enter>", "relu",
+                  "relu", "expected integer", "options that will not do are not taken");
+    layers_become("<enter>aresidual<enter><enter>", "    - relu # plain\n",
+                  "    - residual: [identity]\n    - relu # plain\n", "  0 identity",
+                  "a way around layers is chosen likewise");
+    layers_become("<down><down><down><enter>e<ctrl-u>p: 0.5<enter>", "dropout",
+                  "{dropout: {p: 0.5}}", "  0 dropout  p: 0.5",
+                  "a layer within gets options");
+    layers_become("<enter>e<ctrl-u>out: 4, kernel: 1<enter>", "{out: 8, kernel: 3}",
+                  "{out: 4, kernel: 1}", "0 conv2d  out: 4, kernel: 1",
+                  "options are changed where they stand");
+}
+
 /* A click, or another thing that the mouse does, on the first TEXT of the picture. */
 static void
 point(struct tui_app *app, const char *text, int what)
@@ -249,6 +321,7 @@ main(int argc, char **argv)
         bail("no directory for files");
     setenv("XDG_STATE_HOME", directory, 1);
     test_edits();
+    test_layers();
     test_mouse();
     test_paste();
     test_broken();

@@ -80,7 +80,9 @@ find(struct eti_editor *e, struct eti_spot *s)
                                eti_value_quote(v, quote, sizeof quote));
             return ET_FAIL(e->cx, ET_EINVAL, "'%s' cannot be set in %s", key, quote);
         }
-        struct et_value *child = child_of(e, v, key);
+        bool is_new =
+            e->what->is_item && v->type == ET_VALUE_LIST && !path[strlen(key)];
+        struct et_value *child = is_new ? NULL : child_of(e, v, key);
         if (child != v) /* one component is its own item 0 */
             s->parent = v;
         if (!child) {

@@ -33,8 +33,9 @@ struct eti_edit {
     const char *value; /* SET, INSERT: YAML; INSERT: "" = nothing behind the colon */
     const char *lines; /* INSERT: whole lines that say the same, put instead where the
                           mapping is in block style; NULL: VALUE alone */
-    int index;         /* INSERT, MOVE: place among the siblings, from 0; -1 = last */
-    bool is_recipe;    /* paths are read as overrides read them: items of lists have
+    bool is_item;   /* INSERT: into a list, which may have items of that name already */
+    int index;      /* INSERT, MOVE: place among the siblings, from 0; -1 = last */
+    bool is_recipe; /* paths are read as overrides read them: items of lists have
                           numbers or names, and a component's name alone, or a switch,
                           becomes a mapping where an option is set in it */
 };
