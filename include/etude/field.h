@@ -46,7 +46,8 @@ enum et_field_kind {
 /* One tensor of a sample; in what a loader says of its batches, of one sample of a
  * batch. */
 struct et_field {
-    const char *name; /* "image", "tokens", "values", "target", "mask", "token_type" */
+    const char *name; /* "image", "tokens", "values", "target", "mask", "token_type",
+                         "document" and "position" of packed texts */
     enum et_field_kind kind;
     enum et_dtype dtype;
     int ndim;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attend.c: attention with dropout on its probabilities.
+/* attend.c: attention with dropout on its probabilities, and what the samples' fields
+ * say of which tokens see each other and where they stand.
  *
  * o = dropout(softmax(q k^T / sqrt(d) + bias)) v. Without dropout it is the operation
  * sdpa, which keeps no [T,S] array; with it the scores are an array of the graph, since
@@ -36,4 +37,44 @@ eti_attend(struct et_forward *f, struct et_tensor *const qkv[3], struct et_tenso
         s = hide_later(g, s);
     s = et_dropout(g, et_softmax(g, s, 3), f->rng, dropout, f->ordinal++);
     return et_matmul(g, s, qkv[2], false, false);
+}
+
+/* 0 where VISIBLE is 1, and -1e9 where it is 0. */
+static struct et_tensor *
+as_bias(struct et_graph *g, struct et_tensor *visible)
+{
+    return et_mul_scalar(g, et_add_scalar(g, et_cast(g, visible, ET_F32), -1), 1e9);
+}
+
+struct et_tensor *
+eti_hide_fields(struct et_forward *f, struct et_tensor *bias)
+{
+    struct et_graph *g = f->g;
+    struct et_tensor *mask = et_forward_input(f, "attention_mask");
+    struct et_tensor *document = et_forward_input(f, "document");
+    if (mask) {
+        const int64_t *s = mask->desc.shape;
+        mask = as_bias(g, et_reshape(g, mask, ET_SHAPE(s[0], 1, 1, s[1])));
+        bias = bias ? et_add(g, bias, mask) : mask;
+    }
+    if (document) {
+        const int64_t *s = document->desc.shape;
+        struct et_tensor *query = et_reshape(g, document, ET_SHAPE(s[0], 1, s[1], 1));
+        struct et_tensor *key = et_reshape(g, document, ET_SHAPE(s[0], 1, 1, s[1]));
+        struct et_tensor *other = as_bias(g, et_equal(g, query, key));
+        bias = bias ? et_add(g, bias, other) : other;
+    }
+    return bias;
+}
+
+struct et_tensor *
+eti_add_positions(struct et_forward *f, struct et_module *wpe, struct et_tensor *x)
+{
+    if (!wpe || !x)
+        return x;
+    struct et_tensor *position = et_forward_input(f, "position");
+    struct et_tensor *table = ((struct et_embedding_module *)wpe)->weight.tensor;
+    return et_add(f->g, x,
+                  position ? et_forward(f, wpe, position)
+                           : et_slice(f->g, table, 0, 0, x->desc.shape[1], 1));
 }

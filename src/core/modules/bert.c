@@ -6,7 +6,8 @@
  * Hugging Face's BertForMaskedLM, as is [PAD], token 0: its row begins as 0 and gets no
  * gradient where it is looked up. Of the samples' fields token_type I32 [B,T] says
  * which kind each token is of (without it all are of kind 0), and attention_mask I32
- * [B,T] which are attended to: 1; 0 is padding (without it all are). */
+ * [B,T] which are attended to: 1; 0 is padding (without it all are). document and
+ * position are as in gpt2.c. */
 #include "core/modules/common.h"
 
 #define EPS 1e-12
@@ -90,8 +91,7 @@ bert_embeddings_forward(struct et_module *base, struct et_forward *f,
     struct et_tensor *x = et_forward(f, m->word_embeddings, token);
     if (!x)
         return NULL;
-    if (m->position_embeddings)
-        x = et_add(f->g, x, rows(f->g, m->position_embeddings, token->desc.shape[1]));
+    x = eti_add_positions(f, m->position_embeddings, x);
     struct et_tensor *kind = et_forward_input(f, "token_type");
     x = et_add(f->g, x,
                kind ? et_forward(f, m->token_type_embeddings, kind)
@@ -138,21 +138,6 @@ heads(struct et_graph *g, struct et_tensor *x, int64_t n)
     return et_permute(g, x, (const int[]){0, 2, 1, 3});
 }
 
-/* BIAS, and what keeps padding from being attended to, as good as -infinity:
- * [B,1,1,T]. */
-static struct et_tensor *
-hide_padding(struct et_forward *f, struct et_tensor *bias)
-{
-    struct et_graph *g = f->g;
-    struct et_tensor *mask = et_forward_input(f, "attention_mask");
-    if (!mask)
-        return bias;
-    const int64_t *s = mask->desc.shape;
-    mask = et_reshape(g, mask, ET_SHAPE(s[0], 1, 1, s[1]));
-    mask = et_mul_scalar(g, et_add_scalar(g, et_cast(g, mask, ET_F32), -1), 1e9);
-    return bias ? et_add(g, bias, mask) : mask;
-}
-
 static struct et_tensor *
 bert_self_attention_forward(struct et_module *base, struct et_forward *f,
                             struct et_tensor *x)
@@ -172,7 +157,7 @@ bert_self_attention_forward(struct et_module *base, struct et_forward *f,
         heads(g, et_forward(f, m->value, x), m->n_heads),
     };
     struct et_tensor *y =
-        eti_attend(f, parts, hide_padding(f, bias), false, m->attention_dropout);
+        eti_attend(f, parts, eti_hide_fields(f, bias), false, m->attention_dropout);
     y = et_permute(g, y, (const int[]){0, 2, 1, 3});
     return et_reshape(g, y, x->desc.ndim, x->desc.shape);
 }

@@ -48,6 +48,14 @@ eti_float_or(double value, double fallback)
  * each probability is 0 with the probability DROPOUT, and the others are scaled. */
 struct et_tensor *eti_attend(struct et_forward *f, struct et_tensor *const qkv[3],
                              struct et_tensor *bias, bool causal, double dropout);
+/* BIAS [1|B,1|H,1|T,T], which may be NULL, and what keeps from being seen, as good as
+ * -infinity: keys that the field attention_mask has as 0, and keys of another document
+ * than the query's, where the field document says which each token is of. */
+struct et_tensor *eti_hide_fields(struct et_forward *f, struct et_tensor *bias);
+/* X [B,T,D] and the rows of the table WPE for the places of its tokens: those that the
+ * field position says, else 0 .. T-1. WPE NULL: X. */
+struct et_tensor *eti_add_positions(struct et_forward *f, struct et_module *wpe,
+                                    struct et_tensor *x);
 
 /* EINVAL, naming the layer, unless VALUE >= 1. */
 #define ETI_NEED_POSITIVE(cx, layer, options, field)                                   \

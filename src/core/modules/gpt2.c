@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpt2.c: the body of a decoder-only language model, and its tied head.
  *
- * x = wte[token] + wpe[position]; blocks; layer norm; logits = x wte^T.
+ * x = wte[token] + wpe[position]; blocks; layer norm; logits = x wte^T. Of the samples'
+ * fields position I32 [B,T] says where a token stands (without it from 0 on), and
+ * document I32 [B,T] which tokens see each other: those of one document (without it
+ * all).
  * Source: Radford et al. 2019; names as in Hugging Face's GPT2LMHeadModel. */
 #include "core/modules/common.h"
 
@@ -32,22 +35,12 @@ transformer_init(struct et_ctx *cx, struct et_module *base, const void *options)
     return ET_NEW(cx, &m->ln_f, layer_norm, .features = o->d_model);
 }
 
-/* Rows 0 .. T-1 of the position table, added to X [B,T,D]. */
-static struct et_tensor *
-add_positions(struct et_forward *f, struct et_module *wpe, struct et_tensor *x)
-{
-    if (!wpe || !x)
-        return x;
-    struct et_tensor *table = ((struct et_embedding_module *)wpe)->weight.tensor;
-    return et_add(f->g, x, et_slice(f->g, table, 0, 0, x->desc.shape[1], 1));
-}
-
 static struct et_tensor *
 transformer_forward(struct et_module *base, struct et_forward *f,
                     struct et_tensor *token)
 {
     struct et_gpt2_transformer_module *m = (struct et_gpt2_transformer_module *)base;
-    struct et_tensor *x = add_positions(f, m->wpe, et_forward(f, m->wte, token));
+    struct et_tensor *x = eti_add_positions(f, m->wpe, et_forward(f, m->wte, token));
     x = et_forward(f, m->h, et_forward(f, m->drop, x));
     return et_forward(f, m->ln_f, x);
 }

@@ -48,6 +48,7 @@ attention_forward(struct et_module *base, struct et_forward *f, struct et_tensor
     int64_t b = qkv->desc.shape[0], t = qkv->desc.shape[1];
     if (bias)
         bias = et_slice(f->g, bias, 3, 0, t, 1);
+    bias = eti_hide_fields(f, bias);
     struct et_tensor *const parts[] = {heads(f, qkv, 0, h, d), heads(f, qkv, 1, h, d),
                                        heads(f, qkv, 2, h, d)};
     struct et_tensor *y = eti_attend(f, parts, bias, true, m->o.attention_dropout);
