@@ -320,6 +320,8 @@ struct et_dataset_class {
     /* What is known of the data without their files: the fields, with shapes of -1
      * where these are not known. NULL: nothing. (optional) */
     void (*describe)(const void *options, struct et_data_facts *out);
+    bool gives_next; /* targets are the tokens that follow, as those of streams always
+                        are: a model that wants masked tokens would copy them */
 };
 
 /* All that exist, ending with NULL, in the order of datasets.def. */

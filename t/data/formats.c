@@ -78,7 +78,7 @@ defaults(void)
         et_options_release(c->info.options, options);
         free(options);
     }
-    ok(n == 21 && sound == 4 * n, "all %d data sets have the common options' defaults",
+    ok(n == 23 && sound == 4 * n, "all %d data sets have the common options' defaults",
        n);
 }
 

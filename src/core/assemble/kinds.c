@@ -24,6 +24,13 @@ has_no_masks(const struct et_part *part)
     return target && target->kind != ET_FIELD_MASK;
 }
 
+/* Are the targets the tokens that follow? */
+static bool
+gives_next(const struct et_dataset_class *c)
+{
+    return c->tokens || (ETI_HAS(c, gives_next) && c->gives_next);
+}
+
 /* PART, which PATH names, is what MODEL learns from. */
 static void
 check_part(const struct et_model_class *model, const struct et_part *part,
@@ -47,7 +54,7 @@ check_part(const struct et_model_class *model, const struct et_part *part,
                            "each image",
                            model->info.name, data->name);
     else if (ETI_HAS(model, wants_masked) && model->wants_masked &&
-             ETI_CLASS(dataset, data)->tokens)
+             gives_next(ETI_CLASS(dataset, data)))
         et_diagnostics_add(errors, ET_E_UNAVAILABLE, &at, path, NULL,
                            "model %s learns tokens that were masked, %s gives the next "
                            "ones, which it would copy; masked_text masks them",

@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { CELLS = 3 };
 
@@ -146,4 +147,18 @@ eti_labelled_rows(struct et_ctx *cx, const char *path,
     et_status s = read_lines(&r, (const char *)b.data, (size_t)b.n);
     et_free(cx, b.data);
     return s;
+}
+
+bool
+eti_split_file(const char *folder, enum et_split split, char out[ETI_PATH_MAX])
+{
+    static const char *const names[2][4] = {{"train"}, {"dev", "validation", "test"}};
+    static const char *const ends[] = {"tsv", "jsonl", "tsv.gz", "jsonl.gz"};
+    for (int i = 0; i < 4 && names[split][i]; i++)
+        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
+            if (snprintf(out, ETI_PATH_MAX, "%s/%s.%s", folder, names[split][i],
+                         ends[k]) < ETI_PATH_MAX &&
+                access(out, F_OK) == 0)
+                return true;
+    return false;
 }

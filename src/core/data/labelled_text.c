@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "core/base/memory.h"
 #include "core/data/labelled_rows.h"
@@ -18,7 +17,6 @@
 #include "etude/data.h"
 #include "etude/tokenizer.h"
 
-enum { TENTH = 10 };
 enum target { CLASS, NUMBER };
 static const char *const target_names[] = {"class", "number", NULL};
 
@@ -147,7 +145,7 @@ take_row(void *data, const struct eti_labelled_row *row)
     struct reading *r = data;
     struct state *s = r->self->state;
     struct row out = {0};
-    bool test = r->seen++ % TENTH == TENTH - 1;
+    bool test = eti_row_split(r->seen++) == ET_SPLIT_TEST;
     ET_TRY(find_label(r, row, &out));
     if (r->only_labels || (r->part >= 0 && test != r->part))
         return ET_OK;
@@ -166,21 +164,6 @@ read_file(struct reading *r, const char *path)
     return eti_labelled_rows(r->cx, path, &names, take_row, r);
 }
 
-/* The file of a split in a folder; false: there is none. */
-static bool
-find_in_folder(const char *folder, int split, char out[ETI_PATH_MAX])
-{
-    static const char *const names[2][4] = {{"train"}, {"dev", "validation", "test"}};
-    static const char *const ends[] = {"tsv", "jsonl", "tsv.gz", "jsonl.gz"};
-    for (int i = 0; i < 4 && names[split][i]; i++)
-        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
-            if (snprintf(out, ETI_PATH_MAX, "%s/%s.%s", folder, names[split][i],
-                         ends[k]) < ETI_PATH_MAX &&
-                access(out, F_OK) == 0)
-                return true;
-    return false;
-}
-
 static et_status
 read_folder(struct reading *r, const char *folder)
 {
@@ -188,7 +171,7 @@ read_folder(struct reading *r, const char *folder)
     int split = r->self->common->split;
     for (int i = 0; i < 2; i++) {
         r->only_labels = i != split;
-        if (find_in_folder(folder, i, path))
+        if (eti_split_file(folder, i, path))
             ET_TRY(read_file(r, path));
         else if (i == split)
             return ET_FAIL(r->cx, ET_ENOENT, "%s: no %s.tsv or .jsonl", folder,

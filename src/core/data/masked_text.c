@@ -101,7 +101,7 @@ open_masked(struct et_ctx *cx, struct et_dataset *self)
     const struct options *o = self->options;
     struct state *s = self->state;
     struct et_tokenizer *t = NULL;
-    et_status status = eti_text_open(cx, self, o->common.path, &o->text, &t);
+    et_status status = eti_text_open(cx, self, o->common.path, &o->text, NULL, &t);
     if (status == ET_OK)
         status = find_marks(cx, self, t);
     et_tokenizer_free(&t);

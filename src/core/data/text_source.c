@@ -11,10 +11,11 @@
 
 #include "core/base/thread.h"
 #include "core/data/cache.h"
+#include "core/recipe/options.h"
 #include "core/text/documents.h"
 
 /* Changes when the same texts become other tokens. */
-enum { CACHE_VERSION = 1, TEST_SEED = 17 };
+enum { CACHE_VERSION = 1, TEST_SEED = 17, BYTES = 256 };
 #define TEST_FRACTION 0.1
 
 et_status
@@ -120,11 +121,25 @@ tokenize(struct et_ctx *cx, const char *path, const struct eti_text_options *tex
     return s;
 }
 
+/* The tokenizer of FOLDER, whose tokens.json says KNOWN. */
+static et_status
+open_known(struct et_ctx *cx, const char *folder, const struct eti_token_folder *known,
+           struct et_tokenizer **out)
+{
+    char file[ETI_PATH_MAX];
+    if (strcmp(known->tokenizer, "bytes") == 0)
+        return et_tokenizer_open(cx, "bytes", out);
+    ET_TRY(eti_file_path(cx, file, folder, known->tokenizer));
+    return et_tokenizer_open(cx, file, out);
+}
+
 et_status
 eti_text_open(struct et_ctx *cx, struct et_dataset *self, const char *path,
-              const struct eti_text_options *text, struct et_tokenizer **t)
+              const struct eti_text_options *text, char ends[ETI_PATH_MAX],
+              struct et_tokenizer **t)
 {
     static const char *const names[] = {"train.bin", "val.bin"};
+    static const char *const end_names[] = {"train.ends", "val.ends"};
     char folder[ETI_PATH_MAX], file[ETI_PATH_MAX];
     struct eti_token_folder known;
     bool found;
@@ -139,10 +154,37 @@ eti_text_open(struct et_ctx *cx, struct et_dataset *self, const char *path,
     ET_TRY(eti_file_path(cx, file, folder, names[self->common->split]));
     ET_TRY(eti_token_file_open(cx, self, file, -1, known.width, 0, known.vocab_size,
                                ETI_WHOLE));
+    if (ends)
+        ET_TRY(eti_file_path(cx, ends, folder, end_names[self->common->split]));
     if (!t)
         return ET_OK;
-    bool bytes = strcmp(known.tokenizer, "bytes") == 0;
-    if (!bytes)
-        ET_TRY(eti_file_path(cx, file, folder, known.tokenizer));
-    return et_tokenizer_open(cx, bytes ? "bytes" : file, t);
+    return open_known(cx, folder, &known, t);
+}
+
+et_status
+eti_text_tokenizer(struct et_ctx *cx, const struct et_dataset *data,
+                   struct et_tokenizer **out)
+{
+    const struct et_option *row =
+        eti_option_find(data->type->info.options, "tokenizer");
+    const char *path = data->common->path;
+    struct eti_token_folder known;
+    bool found = false;
+    *out = NULL;
+    if (row && (row->type == ET_OPT_PATH || row->type == ET_OPT_TEXT)) {
+        const char *named = *(char **)eti_option_field(row, data->options);
+        if (named)
+            return et_tokenizer_open(cx, named, out);
+    }
+    if (path)
+        ET_TRY(eti_token_folder_read(cx, path, &known, &found));
+    if (found)
+        return open_known(cx, path, &known, out);
+    if (data->facts.field[ET_FIELD_X].below == BYTES)
+        return et_tokenizer_open(cx, "bytes", out);
+    et_status status =
+        ET_FAIL(cx, ET_ENOENT, "%s says of no tokenizer what its tokens are",
+                data->type->info.name);
+    et_hint(cx, "name the tokenizer's file");
+    return status;
 }

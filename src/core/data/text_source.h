@@ -46,10 +46,19 @@ ET_NODISCARD et_status eti_token_folder_read(struct et_ctx *cx, const char *fold
 /* Opens SELF, whose state begins with a struct eti_token_file, on the tokens of PATH: a
  * folder of `etude data tokenize`, or texts, of which a tenth of the documents is the
  * test split. What texts become is kept in the cache, under a name that changes with
- * them. T, where it is not NULL, becomes the tokenizer, the caller's. */
+ * them. ENDS, where it is not NULL, becomes the path of the file that says where each
+ * document ends (core/text/shards.h); T, where it is not NULL, the tokenizer, the
+ * caller's. */
 ET_NODISCARD et_status eti_text_open(struct et_ctx *cx, struct et_dataset *self,
                                      const char *path,
                                      const struct eti_text_options *text,
-                                     struct et_tokenizer **t);
+                                     char ends[ETI_PATH_MAX], struct et_tokenizer **t);
+
+/* Opens the tokenizer that made the tokens of DATA, whose files need not be there: that
+ * of its option tokenizer, else that of the folder which its path is, else the bytes
+ * where it has 256 tokens. The caller's, to be freed. ENOENT: none of them. */
+ET_NODISCARD et_status eti_text_tokenizer(struct et_ctx *cx,
+                                          const struct et_dataset *data,
+                                          struct et_tokenizer **out);
 
 #endif
