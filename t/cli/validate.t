@@ -105,4 +105,14 @@ run validate plus.yaml
 exits 0 "1e+3ba is a time"
 run explain plus.yaml
 says out '1000ba' "of a thousand batches"
+
+# Texts that are not here have no lengths yet, and may be asked to go by them.
+cat >bucket.yaml <<R
+max_duration: 1ba
+model: {name: bert_classifier, n_layers: 1, d_model: 8, n_heads: 2, max_seq_len: 16, num_classes: 3}
+train_data: {name: labelled_text, path: none.tsv, tokenizer: none.json, seq_len: 16, bucket: true, batch_size: 4}
+optimizer: {name: sgd, lr: 0.1}
+R
+run validate bucket.yaml
+exits 0 "buckets of data that are not here are no fault"
 finish

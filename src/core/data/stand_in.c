@@ -6,6 +6,7 @@
 
 #include "core/data/fields.h"
 #include "core/data/stand_in.h"
+#include "core/data/text_source.h"
 #include "core/recipe/options.h"
 
 enum {
@@ -33,6 +34,41 @@ no_tokens(const struct et_dataset *self, int64_t at, int64_t n, int32_t *out,
     (void)why;
     memset(out, 0, (size_t)n * sizeof *out);
     return ET_OK;
+}
+
+static int64_t
+whole_length(const struct et_dataset *self, int64_t at)
+{
+    (void)at;
+    return self->common->seq_len;
+}
+
+/* Where the data do not say how many tokens there are, their tokenizer may, or the
+ * folder that they lie in, if it is here. */
+static void
+find_vocabulary(struct et_ctx *cx, struct et_dataset *self)
+{
+    struct et_data_facts *f = &self->facts;
+    struct eti_token_folder known;
+    struct et_tokenizer_info info;
+    struct et_tokenizer *t;
+    const char *path = self->common->path;
+    int64_t size = 0;
+    bool found = false;
+    if (f->field[ET_FIELD_X].kind != ET_FIELD_TOKENS)
+        return;
+    if (path && eti_token_folder_read(cx, path, &known, &found) == ET_OK && found)
+        size = known.vocab_size;
+    else if (f->field[ET_FIELD_X].below == 0 &&
+             eti_text_tokenizer(cx, self, &t) == ET_OK) {
+        et_tokenizer_get_info(t, &info);
+        size = info.vocab_size;
+        et_tokenizer_free(&t);
+    }
+    et_error_clear(cx);
+    for (int i = 0; size > 0 && i <= ET_FIELD_TARGET && i < f->n_fields; i++)
+        if (f->field[i].kind == ET_FIELD_TOKENS)
+            f->field[i].below = size;
 }
 
 /* How many there are, and how large where that differs. */
@@ -79,9 +115,10 @@ eti_stand_in_open(struct et_ctx *cx, const struct et_dataset_class *c,
     self->common = self->options;
     c->describe(options, &self->facts);
     complete(c, self->common, &self->facts);
+    find_vocabulary(cx, self);
     type->sample = c->sample ? zero_sample : NULL;
     type->tokens = c->tokens ? no_tokens : NULL;
-    type->length = NULL;
+    type->length = c->length ? whole_length : NULL;
     status = eti_facts_check(cx, self);
     if (status != ET_OK)
         et_dataset_close(&self);
