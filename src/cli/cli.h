@@ -102,7 +102,8 @@ struct cli_options {
     bool pictures;       /* of `data show` */
     const char *without; /* likewise: transforms */
     int64_t epoch, from; /* likewise; -1 = not given */
-    const char *length, *temperature, *top_k, *seed; /* of generate, as they stand */
+    /* Of generate, as they stand; the seed of sweep, too. */
+    const char *length, *temperature, *top_k, *top_p, *seed, *prompts;
     const char *jobs, *random, *list, *halving, *metric; /* of sweep, likewise */
     const char *sort, *pareto;
     bool reindex, follow;
@@ -115,9 +116,10 @@ struct cli_options {
     const char *master_addr, *master_port, *rank_stdout, *rank_stderr, *timeout;
     const char *on; /* a worker: WORKER[:GPUS] */
     bool detach;
-    const char *tokenizer, *field, *end, *val_fraction; /* of `data tokenize` */
-    int document;                                       /* enum eti_document */
-    int64_t threads;                                    /* -1 = not given */
+    const char *tokenizer;                  /* of generate and `data tokenize` */
+    const char *field, *end, *val_fraction; /* of `data tokenize` */
+    int document;                           /* enum eti_document */
+    int64_t threads;                        /* -1 = not given */
     bool plain;
 };
 

@@ -37,6 +37,62 @@ cmp -s text out
 ok $? "the most likely of one is what a temperature of 0 takes"
 run generate fond-lynx "a prompt that is longer than what the model can look back to" --length 5
 exits 0 "a prompt may be longer than the model looks back"
+run generate fond-lynx 12 --length 20 --temperature 0
+cp out text
+run generate fond-lynx 12 --length 20 --top-p 0
+cmp -s text out
+ok $? "as are the fewest that have a probability of 0"
+run generate fond-lynx 12 --length 20 --top-p 0.9
+cp out text
+run generate fond-lynx 12 --length 20
+cmp -s text out
+is $? 1 "top-p changes what is drawn"
+printf '12\n\n1 2 3\n' >prompts.txt
+run generate fond-lynx --prompts prompts.txt --length 3 --json
+exits 0 "prompts from a file"
+is "$(grep -c '"prompt": ' out)" 2 "are its lines, but for empty ones"
+says out '"prompt": "1 2 3"' "each as it stands"
+printf '{"prompt": "7\\n8"}\n' >prompts.jsonl
+run generate fond-lynx --prompts prompts.jsonl --length 3
+is "$(head -n 1 out)" 7 "or those of JSONL, with lines of their own"
+printf '{"prompt": 7}\n' >prompts.jsonl
+run generate fond-lynx --prompts prompts.jsonl
+exits 65 "a number is no prompt: exit 65"
+says err "prompts.jsonl:1: no text called 'prompt'" "is told with its line"
+run generate fond-lynx 12 --top-p 1.5
+exits 64 "a probability above 1: exit 64"
+
+# Tokens of a tokenizer: a text of two kinds of documents, which ends.
+tokenizers=$ET_SRCDIR/t/golden/tokenizers
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    echo "{\"text\": \"the heaven\"}"
+done >texts.jsonl
+cat >pairs.yaml <<R
+max_duration: 40ba
+seed: 3
+model: {name: gpt2, n_layers: 1, d_model: 32, n_heads: 2, max_seq_len: 16}
+train_data: {name: packed_text, path: texts.jsonl, tokenizer: $tokenizers/gpt2.json, seq_len: 16, batch_size: 4, workers: 0}
+eval_data: {name: packed_text, path: texts.jsonl, tokenizer: $tokenizers/gpt2.json, seq_len: 16, workers: 0}
+eval_interval: 20ba
+optimizer: {name: adamw, lr: 1.0e-2}
+callbacks: {generate: {prompt: "the", length: 50, temperature: 0}}
+R
+run train pairs.yaml --run_name calm-otter --run_directory runs/pairs --progress none
+exits 0 "a model of byte pairs is trained"
+run logs calm-otter
+is "$(grep -c 'generate: the heaven$' out)" 2 "the callback has its text, up to the token that ends it"
+run generate calm-otter the --temperature 0 --json
+says out '"text": "the heaven",' "as generate has"
+says out '"ended": true' "which says that it ended"
+run generate calm-otter the --temperature 0 --tokenizer bytes
+exits 0 "another tokenizer may be named"
+run generate calm-otter the --tokenizer "$tokenizers/llama.json"
+exits 69 "one with more tokens than the model: exit 69"
+says err "the model has " "says how many"
+run generate calm-otter the --tokenizer none.json
+exits 66 "one that is not there: exit 66"
+run train pairs.yaml model.name=bert --progress none
+exits 69 "a model that guesses masked tokens cannot learn the next ones: exit 69"
 tiny one.yaml
 run train one.yaml --run_name calm-heron --run_directory runs/there --progress none
 run generate calm-heron 12

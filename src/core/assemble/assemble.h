@@ -91,6 +91,13 @@ ET_NODISCARD et_status eti_assemble_algorithms(struct eti_assembly *a,
 /* Call after the trainer is gone. */
 void eti_assembly_release(struct eti_assembly *a);
 
+/* predictor.c: opens the tokenizer of the data that P's samples are like, or the one at
+ * PATH where that is not NULL. The caller's. */
+struct et_predictor;
+struct et_tokenizer;
+ET_NODISCARD et_status eti_predictor_tokenizer(struct et_predictor *p, const char *path,
+                                               struct et_tokenizer **out);
+
 /* The state of a run that ended so: "finished", "diverged". */
 const char *eti_outcome_state(enum et_outcome outcome);
 

@@ -10,6 +10,7 @@
 #include "core/assemble/resume.h"
 #include "core/base/need.h"
 #include "core/data/fields.h"
+#include "core/data/text_source.h"
 #include "etude/predict.h"
 
 enum {
@@ -404,4 +405,12 @@ et_predictor_describe(struct et_predictor *p, int64_t n, struct et_desc *samples
         et_desc_init(answers, ET_F32, y->desc.ndim, y->desc.shape, ET_ROW_MAJOR);
     et_graph_free(&g);
     return status;
+}
+
+et_status
+eti_predictor_tokenizer(struct et_predictor *p, const char *path,
+                        struct et_tokenizer **out)
+{
+    return path ? et_tokenizer_open(p->cx, path, out)
+                : eti_text_tokenizer(p->cx, p->like->set, out);
 }

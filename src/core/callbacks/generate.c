@@ -2,8 +2,8 @@
 /* generate.c: what a language model writes after each evaluation, so that a person sees
  * what it has learned: a line of the log, and a text of loggers that show such.
  *
- * The seed is the same each time, so that two texts differ by the weights alone. Models
- * of bytes: their text is bytes, and what is no printable character is made visible.
+ * The seed is the same each time, so that two texts differ by the weights alone. What
+ * is no printable character is made visible.
  *
  * Source: MosaicML Composer, Generate. Differs: one prompt; after evaluations, not at
  * an interval. */
@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "core/callbacks/callbacks.h"
+#include "core/data/text_source.h"
 #include "core/trainer/generate.h"
 #include "core/trainer/log.h"
 #include "etude/diagnostic.h"
@@ -20,9 +21,9 @@
 enum { MOST = 4096 };
 
 struct options {
-    char *prompt;
+    char *prompt, *tokenizer;
     int64_t length, top_k, seed;
-    double temperature;
+    double temperature, top_p;
 };
 
 static const struct et_option option_table[] = {
@@ -41,7 +42,7 @@ static const struct et_option option_table[] = {
         .min = 1,
         .max = MOST,
         .unit = "tokens",
-        .help = "of what is added",
+        .help = "that are added, at most: a token that ends texts ends it",
     },
     {
         .name = "temperature",
@@ -61,6 +62,14 @@ static const struct et_option option_table[] = {
         .help = "the most likely, among which is drawn; 0: all",
     },
     {
+        .name = "top_p",
+        .type = ET_OPT_FLOAT,
+        .offset = offsetof(struct options, top_p),
+        .def = "1",
+        .max = 1,
+        .help = "drawn is among the fewest that have this probability together",
+    },
+    {
         .name = "seed",
         .type = ET_OPT_INT,
         .offset = offsetof(struct options, seed),
@@ -68,14 +77,41 @@ static const struct et_option option_table[] = {
         .max = 4294967295.0,
         .help = "of what is drawn",
     },
+    {
+        .name = "tokenizer",
+        .type = ET_OPT_PATH,
+        .offset = offsetof(struct options, tokenizer),
+        .flags = ET_OPT_OPTIONAL,
+        .help = "the file of another tokenizer than the training data's",
+    },
     {.name = NULL},
 };
 
 struct state {
     struct eti_generator *generator;
+    struct et_tokenizer *tokenizer;
+    struct et_encoder *encoder;
     int64_t T;     /* tokens of a sequence, as evaluations have them; 0: not seen yet */
     bool is_quiet; /* it cannot be done, and that was said */
 };
+
+static et_status
+prepare(struct et_callback *self, const struct et_state *s)
+{
+    const struct options *o = self->options;
+    struct state *g = self->state;
+    if (!g->generator)
+        ET_TRY(eti_generator_new(self->cx, s->dev, s->model, g->T, &g->generator));
+    if (!g->tokenizer && o->tokenizer)
+        ET_TRY(et_tokenizer_open(self->cx, o->tokenizer, &g->tokenizer));
+    if (!g->tokenizer && s->train_set)
+        ET_TRY(eti_text_tokenizer(self->cx, s->train_set, &g->tokenizer));
+    if (!g->tokenizer)
+        return ET_FAIL(self->cx, ET_ENOENT,
+                       "the run has no training data, and the "
+                       "option tokenizer names none");
+    return g->encoder ? ET_OK : et_encoder_new(self->cx, g->tokenizer, &g->encoder);
+}
 
 static et_status
 write_text(struct et_callback *self, const struct et_state *s, struct et_log *log)
@@ -85,22 +121,22 @@ write_text(struct et_callback *self, const struct et_state *s, struct et_log *lo
     const struct eti_generate how = {.length = o->length,
                                      .temperature = o->temperature,
                                      .top_k = o->top_k,
+                                     .top_p = o->top_p,
                                      .seed = (uint32_t)o->seed};
-    const size_t n = strlen(o->prompt);
-    void *block;
-    if (!g->generator)
-        ET_TRY(eti_generator_new(self->cx, s->dev, s->model, g->T, &g->generator));
-    ET_TRY(et_alloc(self->cx, 5 * (n + (size_t)o->length) + 2, &block));
-    char *text = block, *visible = text + n + o->length + 1;
-    memcpy(text, o->prompt, n);
-    et_status status = eti_generator_bytes(g->generator, &how, text, (int64_t)n);
+    struct eti_generated made;
+    char *visible = NULL;
+    ET_TRY(prepare(self, s));
+    et_status status = eti_generator_text(g->generator, &how, g->tokenizer, g->encoder,
+                                          o->prompt, strlen(o->prompt), &made);
+    if (status == ET_OK)
+        status = et_alloc(self->cx, 4 * made.n + 1, (void **)&visible);
     if (status == ET_OK) {
-        const size_t all = n + (size_t)o->length;
-        et_visible(visible, 4 * all + 1, text, all);
+        et_visible(visible, 4 * made.n + 1, made.text, made.n);
         et_log_text(log, ET_LOG_INFO, &s->timestamp, "generate: %s", visible);
         eti_log_passage(log, "generate", visible);
     }
-    et_free(self->cx, block);
+    et_free(self->cx, visible);
+    et_free(self->cx, made.text);
     return status;
 }
 
@@ -141,6 +177,8 @@ release(struct et_callback *self)
 {
     struct state *g = self->state;
     eti_generator_free(&g->generator);
+    et_encoder_free(&g->encoder);
+    et_tokenizer_free(&g->tokenizer);
 }
 
 const struct et_callback_class et_callback_generate = {

@@ -1,33 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* generate.c: see generate.h.
  *
- * Every token is one evaluation of the same plan: the whole window goes through the
- * model, and the scores of one place are taken. What stands behind that place is zeros,
- * which a causal model does not see. */
+ * Every token is one evaluation of a plan: the window goes through the model, and the
+ * scores of one place are taken. What stands behind that place is zeros, which a causal
+ * model does not see. Windows have one of PLANS lengths, so that a short text costs
+ * less than a long one. */
 #include "config.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/utf8.h"
 #include "core/trainer/generate.h"
 #include "etude/rng.h"
+
+enum { PLANS = 8 };
 
 struct eti_generator {
     struct et_ctx *cx;
     struct et_model *model; /* borrowed */
+    struct et_device *dev;  /* borrowed */
     struct et_graph *graph;
-    struct et_tensor *window,
-        *at; /* i32 [1,T]; [1]: the place whose scores are taken */
+    struct et_tensor *window[PLANS]; /* i32 [1,n]; NULL until it is needed */
+    struct et_tensor *at;            /* i32 [1]: the place whose scores are taken */
     int64_t T, V;
+    int64_t step;          /* lengths of windows are its multiples, and T */
+    int64_t n_drawn;       /* tokens below it may be drawn; V, or the tokenizer's */
     int32_t *token;        /* [T]: the window on the host */
-    float *score, *sorted; /* [V] */
+    float *score;          /* [V] */
+    float *share, *sorted; /* [V]: probabilities, but for a factor */
 };
 
 static et_status
-make(struct eti_generator *g, struct et_device *dev)
+make(struct eti_generator *g)
 {
-    const int64_t shape[] = {1, g->T}, one[] = {1};
+    const int64_t one[] = {1};
     void *block;
     ET_TRY(et_alloc(g->cx, (size_t)g->T * sizeof *g->token, &block));
     g->token = block;
@@ -35,9 +43,10 @@ make(struct eti_generator *g, struct et_device *dev)
     g->score = block;
     ET_TRY(et_alloc(g->cx, (size_t)g->V * sizeof *g->sorted, &block));
     g->sorted = block;
-    ET_TRY(et_graph_new(g->cx, dev, &g->graph));
-    ET_TRY(et_tensor_new(g->cx, dev, ET_I32, 2, shape, ET_ROW_MAJOR, NULL, &g->window));
-    return et_tensor_new(g->cx, dev, ET_I32, 1, one, ET_ROW_MAJOR, NULL, &g->at);
+    ET_TRY(et_alloc(g->cx, (size_t)g->V * sizeof *g->share, &block));
+    g->share = block;
+    ET_TRY(et_graph_new(g->cx, g->dev, &g->graph));
+    return et_tensor_new(g->cx, g->dev, ET_I32, 1, one, ET_ROW_MAJOR, NULL, &g->at);
 }
 
 et_status
@@ -51,8 +60,15 @@ eti_generator_new(struct et_ctx *cx, struct et_device *dev, struct et_model *mod
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct eti_generator *g = block;
     *g = (struct eti_generator){
-        .cx = cx, .model = model, .T = T, .V = model->num_classes};
-    et_status status = make(g, dev);
+        .cx = cx,
+        .model = model,
+        .dev = dev,
+        .T = T,
+        .V = model->num_classes,
+        .n_drawn = model->num_classes,
+        .step = (T + PLANS - 1) / PLANS,
+    };
+    et_status status = make(g);
     if (status != ET_OK)
         eti_generator_free(&g);
     *out = g;
@@ -67,12 +83,28 @@ eti_generator_free(struct eti_generator **generator)
     if (!g)
         return;
     et_graph_free(&g->graph);
-    et_tensor_free(&g->window);
+    for (int i = 0; i < PLANS; i++)
+        et_tensor_free(&g->window[i]);
     et_tensor_free(&g->at);
     et_free(g->cx, g->token);
     et_free(g->cx, g->score);
     et_free(g->cx, g->sorted);
+    et_free(g->cx, g->share);
     et_free(g->cx, g);
+}
+
+/* The shortest window that N tokens fit, and its length. */
+static et_status
+find_window(struct eti_generator *g, int64_t n, struct et_tensor **out, int64_t *length)
+{
+    int64_t i = (n - 1) / g->step, most = (i + 1) * g->step;
+    *length = most < g->T ? most : g->T;
+    const int64_t shape[] = {1, *length};
+    if (!g->window[i])
+        ET_TRY(et_tensor_new(g->cx, g->dev, ET_I32, 2, shape, ET_ROW_MAJOR, NULL,
+                             &g->window[i]));
+    *out = g->window[i];
+    return ET_OK;
 }
 
 /* The scores of what follows the last N tokens of TOKEN, N of them at most T. */
@@ -80,19 +112,23 @@ static et_status
 find_scores(struct eti_generator *g, const int32_t *token, int64_t n)
 {
     const int32_t at = (int32_t)n - 1;
-    memset(g->token, 0, (size_t)g->T * sizeof *g->token);
+    struct et_tensor *window;
+    int64_t length;
+    ET_TRY(find_window(g, n, &window, &length));
+    memset(g->token, 0, (size_t)length * sizeof *g->token);
     memcpy(g->token, token, (size_t)n * sizeof *g->token);
-    ET_TRY(
-        et_tensor_write(g->cx, g->window, g->token, (size_t)g->T * sizeof *g->token));
+    ET_TRY(et_tensor_write(g->cx, window, g->token, (size_t)length * sizeof *g->token));
     ET_TRY(et_tensor_write(g->cx, g->at, &at, sizeof at));
     et_graph_reset(g->graph);
     struct et_forward f = {.g = g->graph};
-    struct et_tensor *y = et_model_forward(g->model, &f, g->window);
+    struct et_tensor *y = et_model_forward(g->model, &f, window);
     ET_TRY(et_graph_status(g->graph));
     y = et_cast(g->graph, et_take(g->graph, y, g->at, 1), ET_F32);
     ET_TRY(et_eval(g->graph, &y, 1));
     return et_tensor_read(g->cx, y, g->score, (size_t)g->V * sizeof *g->score);
 }
+
+/* ---- drawing ---- */
 
 static int
 falling(const void *a, const void *b)
@@ -101,15 +137,50 @@ falling(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* The least score that may be drawn. */
+/* The numbers of FROM from the greatest to the least, in g->sorted. */
+static const float *
+sort(struct eti_generator *g, const float *from)
+{
+    memcpy(g->sorted, from, (size_t)g->n_drawn * sizeof *g->sorted);
+    qsort(g->sorted, (size_t)g->n_drawn, sizeof *g->sorted, falling);
+    return g->sorted;
+}
+
+/* The least score among the TOP_K greatest. */
 static float
 find_floor(struct eti_generator *g, int64_t top_k)
 {
-    if (top_k <= 0 || top_k >= g->V)
+    if (top_k <= 0 || top_k >= g->n_drawn)
         return -INFINITY;
-    memcpy(g->sorted, g->score, (size_t)g->V * sizeof *g->sorted);
-    qsort(g->sorted, (size_t)g->V, sizeof *g->sorted, falling);
-    return g->sorted[top_k - 1];
+    return sort(g, g->score)[top_k - 1];
+}
+
+/* The least share among the fewest greatest ones that are TOP_P of SUM together. */
+static float
+find_least_share(struct eti_generator *g, double top_p, double sum)
+{
+    if (top_p >= 1)
+        return 0;
+    const float *sorted = sort(g, g->share);
+    double reached = 0;
+    int64_t i = 0;
+    do
+        reached += sorted[i];
+    while (reached < top_p * sum && ++i < g->n_drawn);
+    return sorted[i < g->n_drawn ? i : g->n_drawn - 1];
+}
+
+/* What is less than LEAST becomes 0; returns the sum of what is left. */
+static double
+cut_shares(struct eti_generator *g, float least)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < g->n_drawn; i++) {
+        if (g->share[i] < least)
+            g->share[i] = 0;
+        sum += g->share[i];
+    }
+    return sum;
 }
 
 /* Draws with R; scores that are not finite are never drawn, if others are. */
@@ -117,31 +188,32 @@ static int32_t
 draw(struct eti_generator *g, const struct eti_generate *how, struct et_rng *r)
 {
     int32_t best = 0;
-    double sum = 0;
-    for (int32_t i = 1; i < g->V; i++)
+    for (int32_t i = 1; i < g->n_drawn; i++)
         if (g->score[i] > g->score[best] || isnan(g->score[best]))
             best = i;
     if (!(how->temperature > 0))
         return best;
     const float least = find_floor(g, how->top_k);
-    for (int32_t i = 0; i < g->V; i++) {
+    for (int32_t i = 0; i < g->n_drawn; i++) {
         const double over = ((double)g->score[i] - g->score[best]) / how->temperature;
-        g->sorted[i] = g->score[i] >= least && over <= 0 ? (float)exp(over) : 0;
-        sum += g->sorted[i];
+        g->share[i] = g->score[i] >= least && over <= 0 ? (float)exp(over) : 0;
     }
-    double left = et_rng_uniform(r) * sum;
-    for (int32_t i = 0; i < g->V; i++) {
-        left -= g->sorted[i];
-        if (left < 0 && g->sorted[i] > 0)
+    double left = cut_shares(g, 0);
+    left = cut_shares(g, find_least_share(g, how->top_p, left));
+    left *= et_rng_uniform(r);
+    for (int32_t i = 0; i < g->n_drawn; i++) {
+        left -= g->share[i];
+        if (left < 0 && g->share[i] > 0)
             return i;
     }
     return best;
 }
 
 et_status
-eti_generator_run(struct eti_generator *g, const struct eti_generate *how,
-                  int32_t *token, int64_t n)
+eti_generator_run(struct eti_generator *g, const struct eti_generate *how, int32_t end,
+                  int32_t *token, int64_t n, int64_t *made)
 {
+    *made = 0;
     if (n < 1)
         return ET_FAIL(g->cx, ET_EINVAL, "a prompt has one token at least");
     for (int64_t i = 0; i < how->length; i++, n++) {
@@ -149,29 +221,93 @@ eti_generator_run(struct eti_generator *g, const struct eti_generate *how,
         struct et_rng r = et_rng_at(how->seed, ET_RNG_USER, (uint64_t)i);
         ET_TRY(find_scores(g, token + n - seen, seen));
         token[n] = draw(g, how, &r);
+        *made = i + 1;
+        if (token[n] == end)
+            break;
     }
     return ET_OK;
 }
 
-et_status
-eti_generator_bytes(struct eti_generator *g, const struct eti_generate *how, char *text,
-                    int64_t n)
+/* ---- text ---- */
+
+/* May the N bytes at S be the beginning of a character, and no whole one? */
+static bool
+is_begun(const char *s, size_t n)
 {
-    enum { BYTES = 256 };
-    const int64_t all = n + how->length;
-    void *block;
-    if (g->V != BYTES)
-        return ET_FAIL(g->cx, ET_ENOTSUP,
-                       "the model has %lld tokens, and text is made of the 256 bytes",
-                       (long long)g->V);
-    ET_TRY(et_alloc(g->cx, (size_t)all * sizeof(int32_t), &block));
-    int32_t *token = block;
-    for (int64_t i = 0; i < n; i++)
-        token[i] = (unsigned char)text[i];
-    et_status status = eti_generator_run(g, how, token, n);
-    for (int64_t i = n; i < all && status == ET_OK; i++)
-        text[i] = (char)token[i];
-    text[status == ET_OK ? all : n] = '\0';
+    const unsigned char c = (unsigned char)*s;
+    const size_t length = c >= 0xf0 && c < 0xf5   ? 4
+                          : c >= 0xe0 && c < 0xf0 ? 3
+                          : c >= 0xc2 && c < 0xe0 ? 2
+                                                  : 0;
+    for (size_t i = 1; i < n; i++)
+        if (((unsigned char)s[i] & 0xc0) != 0x80)
+            return false;
+    return n < length;
+}
+
+/* Appends the N bytes at S to TEXT, which has *USED and room for three times N more. */
+static void
+append_utf8(char *text, size_t *used, const char *s, size_t n)
+{
+    static const char replacement[] = "\xef\xbf\xbd";
+    uint32_t u;
+    for (size_t i = 0, length; i < n; i += length) {
+        length = (size_t)eti_utf8_decode(s + i, n - i, &u);
+        if (length == 0 && is_begun(s + i, n - i))
+            break;
+        const char *from = length > 0 ? s + i : replacement;
+        const size_t bytes = length > 0 ? length : sizeof replacement - 1;
+        length = length > 0 ? length : 1;
+        memcpy(text + *used, from, bytes);
+        *used += bytes;
+    }
+    text[*used] = '\0';
+}
+
+/* Makes OUT->text: the prompt, and what the tokens behind it add to its text. */
+static et_status
+write_text(struct eti_generator *g, struct et_encoder *e, const char *prompt, size_t n,
+           const int32_t *token, struct eti_generated *out)
+{
+    struct et_text b;
+    const int64_t all = out->prompt_tokens + out->tokens;
+    ET_TRY(et_decode(e, token, out->prompt_tokens, ET_DECODE_SKIP_SPECIAL, &b));
+    const size_t known = b.n;
+    ET_TRY(et_decode(e, token, all, ET_DECODE_SKIP_SPECIAL, &b));
+    const size_t begin = known < b.n ? known : b.n;
+    ET_TRY(et_alloc(g->cx, 3 * (n + b.n - begin) + 1, (void **)&out->text));
+    append_utf8(out->text, &out->n, prompt, n);
+    append_utf8(out->text, &out->n, b.text + begin, b.n - begin);
+    return ET_OK;
+}
+
+et_status
+eti_generator_text(struct eti_generator *g, const struct eti_generate *how,
+                   const struct et_tokenizer *t, struct et_encoder *e,
+                   const char *prompt, size_t n, struct eti_generated *out)
+{
+    struct et_tokenizer_info info;
+    struct et_encoding a;
+    int32_t *token;
+    *out = (struct eti_generated){.text = NULL};
+    et_tokenizer_get_info(t, &info);
+    if (info.vocab_size > g->V)
+        return ET_FAIL(g->cx, ET_ENOTSUP, "the model has %lld tokens, and %s has %lld",
+                       (long long)g->V, info.path, (long long)info.vocab_size);
+    g->n_drawn = info.vocab_size;
+    ET_TRY(et_encode(e, prompt, n, 0, &a));
+    out->prompt_tokens = a.n;
+    const size_t room = (size_t)(a.n + how->length + 1);
+    ET_TRY(et_alloc(g->cx, room * sizeof *token, (void **)&token));
+    if (a.n > 0)
+        memcpy(token, a.id, (size_t)a.n * sizeof *token);
+    const int32_t end = info.role[ET_TOKEN_EOS];
+    et_status status = eti_generator_run(g, how, end, token, a.n, &out->tokens);
+    if (status == ET_OK) {
+        const int64_t all = out->prompt_tokens + out->tokens;
+        out->ended = out->tokens > 0 && end >= 0 && token[all - 1] == end;
+        status = write_text(g, e, prompt, n, token, out);
+    }
     et_free(g->cx, token);
     return status;
 }

@@ -5,6 +5,7 @@
  * call goes on with the epoch's next batch, and all schedules see the new length. */
 #include "config.h"
 
+#include "core/data/loader_impl.h"
 #include "core/trainer/loop.h"
 #include "core/trainer/trainer_impl.h"
 
@@ -18,6 +19,7 @@ measure_data(struct et_trainer *t)
     et_loader_get_info(t->config.train, &info);
     s->train_len = t->length.dataloader_len = info.batches_per_epoch;
     s->train_samples = info.samples_per_epoch;
+    s->train_set = t->config.train->data;
     s->batch_size = info.batch_size;
     s->max_seq_len = info.field[ET_FIELD_X].kind == ET_FIELD_TOKENS
                          ? info.desc[ET_FIELD_X].shape[1]

@@ -41,6 +41,7 @@ struct et_state {
     int64_t train_len;            /* batches per epoch of the train loader */
     int64_t train_samples;        /* likewise samples, as consumed */
     int64_t max_seq_len;          /* token data: T; else 0 */
+    const struct et_dataset *train_set; /* of the train loader; NULL: none */
 
     int64_t grad_accum;      /* microbatches per batch, now */
     int64_t batch_size;      /* global, as configured */

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Text from a language model whose scores are known: which tokens may be drawn, how
+ * often, where a text ends, and how bytes become text. The model's scores of what
+ * follows a token are that token's row of a table. */
+#include <math.h>
+#include <string.h>
+
+#include "core/trainer/generate.h"
+#include "etude/nn.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+enum { V = 256, T = 20, DRAWS = 4000 };
+
+static struct et_ctx *cx;
+static struct et_device *dev;
+static struct et_model *model;
+static struct eti_generator *generator;
+static float table[V][V];
+
+struct table_options {
+    struct et_model_options common;
+};
+
+static et_status
+build(struct et_ctx *c, struct et_model *m, const void *options,
+      const struct et_model_facts *facts)
+{
+    (void)options;
+    m->num_classes = facts->vocab_size;
+    return ET_NEW(c, &m->root, embedding, .num_embeddings = V, .features = V);
+}
+
+static const struct et_model_class table_model = {
+    .info =
+        {
+            .name = "table",
+            .class_name = "Table",
+            .summary = "a row of scores for each token",
+            .options =
+                (const struct et_option[]){
+                    ET_MODEL_START_OPTIONS(table_options),
+                    {0},
+                },
+            .options_size = sizeof(struct table_options),
+        },
+    .task = ET_TASK_LANGUAGE,
+    .build = build,
+};
+
+/* TO follows FROM with the probability P, as far as its row says. */
+static void
+follow(int from, int to, double p)
+{
+    table[from][to] = (float)log(p);
+}
+
+static void
+begin_table(void)
+{
+    for (int i = 0; i < V; i++)
+        for (int k = 0; k < V; k++)
+            table[i][k] = -60;
+}
+
+static void
+set_table(void)
+{
+    need(cx, et_model_set_param(model, "weight", &table[0][0], V * V));
+}
+
+/* The likeliest text of N tokens behind TEXT. */
+static bool
+is_text(const char *text, int64_t n, const char *want)
+{
+    const struct eti_generate how = {.length = n, .top_p = 1};
+    struct et_tokenizer *t;
+    struct et_encoder *e;
+    struct eti_generated made;
+    need(cx, et_tokenizer_open(cx, "bytes", &t));
+    need(cx, et_encoder_new(cx, t, &e));
+    need(cx, eti_generator_text(generator, &how, t, e, text, strlen(text), &made));
+    bool same = made.n == strlen(want) && strcmp(made.text, want) == 0 &&
+                made.tokens == n && !made.ended;
+    if (!same)
+        diag("'%s', not '%s'", made.text, want);
+    et_free(cx, made.text);
+    et_encoder_free(&e);
+    et_tokenizer_free(&t);
+    return same;
+}
+
+static void
+test_text(void)
+{
+    static const unsigned char chain[] = {'a', 0xe2, 0x82, 0xac, 0xff, 'b', 0xc3, 'c'};
+    begin_table();
+    for (size_t i = 0; i + 1 < sizeof chain; i++)
+        follow(chain[i], chain[i + 1], 0.9);
+    follow('c', 'd', 0.6);
+    follow('c', 'e', 0.4);
+    follow('d', 'd', 0.9);
+    set_table();
+    ok(is_text("a", 3, "a\xe2\x82\xac"), "three bytes are one character");
+    ok(is_text("a", 2, "a"), "one that was begun is left out");
+    ok(is_text("a", 4, "a\xe2\x82\xac\xef\xbf\xbd"), "a byte that is none is U+FFFD");
+    ok(is_text("a", 7,
+               "a\xe2\x82\xac\xef\xbf\xbd"
+               "b\xef\xbf\xbd"
+               "c"),
+       "as is a beginning that something else follows");
+    ok(is_text("c", 3, "cddd"), "the likeliest comes at a temperature of 0");
+    ok(is_text("abcabcabcabcabcabcabcabcabc", 1, "abcabcabcabcabcabcabcabcabcd"),
+       "a prompt may be longer than the model looks back");
+}
+
+static void
+test_end(void)
+{
+    const struct eti_generate how = {.length = 10, .top_p = 1};
+    int32_t token[16] = {1};
+    int64_t made;
+    begin_table();
+    for (int i = 1; i < 9; i++)
+        follow(i, i + 1, 0.9);
+    set_table();
+    need(cx, eti_generator_run(generator, &how, 4, token, 1, &made));
+    ok(made == 3 && token[3] == 4, "it ends behind the token that ends a text");
+    need(cx, eti_generator_run(generator, &how, -1, token, 1, &made));
+    is_int(made, 10, "without one when the length is reached");
+    ok(eti_generator_run(generator, &how, -1, token, 0, &made) == ET_EINVAL,
+       "a prompt of no tokens is refused");
+    (void)take_error(cx);
+}
+
+/* How often each of the first three tokens is drawn behind token 0. */
+static void
+count(const struct eti_generate *how, double share[3])
+{
+    int n[V] = {0};
+    for (uint32_t seed = 0; seed < DRAWS; seed++) {
+        struct eti_generate one = *how;
+        int32_t token[2] = {0};
+        int64_t made;
+        one.length = 1;
+        one.seed = seed;
+        need(cx, eti_generator_run(generator, &one, -1, token, 1, &made));
+        n[token[1]]++;
+    }
+    for (int i = 0; i < 3; i++)
+        share[i] = (double)n[1 + i] / DRAWS;
+}
+
+static bool
+near(const double share[3], double a, double b, double c)
+{
+    /* Four standard deviations of a share of 4,000 draws. */
+    const double far = 4 * 0.5 / sqrt(DRAWS);
+    bool same = fabs(share[0] - a) < far && fabs(share[1] - b) < far &&
+                fabs(share[2] - c) < far && (share[1] == 0) == (b == 0) &&
+                (share[2] == 0) == (c == 0);
+    if (!same)
+        diag("%.3f %.3f %.3f", share[0], share[1], share[2]);
+    return same;
+}
+
+static void
+test_draws(void)
+{
+    double share[3];
+    begin_table();
+    follow(0, 1, 0.5);
+    follow(0, 2, 0.3);
+    follow(0, 3, 0.2);
+    set_table();
+    count(&(struct eti_generate){.temperature = 1, .top_p = 1}, share);
+    ok(near(share, 0.5, 0.3, 0.2), "tokens come as often as they are likely");
+    count(&(struct eti_generate){.temperature = 0.5, .top_p = 1}, share);
+    ok(near(share, 0.25 / 0.38, 0.09 / 0.38, 0.04 / 0.38),
+       "a low temperature favours the likely ones");
+    count(&(struct eti_generate){.temperature = 1, .top_p = 1, .top_k = 2}, share);
+    ok(near(share, 0.625, 0.375, 0), "top-k 2 leaves two");
+    count(&(struct eti_generate){.temperature = 1, .top_p = 0.6}, share);
+    ok(near(share, 0.625, 0.375, 0), "as does a probability that takes two");
+    count(&(struct eti_generate){.temperature = 1, .top_p = 0.4}, share);
+    ok(near(share, 1, 0, 0), "one that the first has leaves it alone");
+    count(&(struct eti_generate){.temperature = 1, .top_p = 0.7, .top_k = 2}, share);
+    ok(near(share, 0.625, 0.375, 0), "top-p is of what top-k leaves");
+}
+
+int
+main(void)
+{
+    const struct et_model_facts facts = {.vocab_size = V, .seq_len = T};
+    struct et_alloc_stats stats;
+    cx = need_ctx();
+    need(cx, et_device_open(cx, "ref", 0, 0, &dev));
+    need(cx, et_model_new(cx, &table_model, NULL, &facts, &model));
+    need(cx, et_module_bind(cx, model->root, dev, ET_PARAM | ET_BUFFER, 3));
+    need(cx, eti_generator_new(cx, dev, model, T, &generator));
+    test_text();
+    test_end();
+    test_draws();
+    eti_generator_free(&generator);
+    et_model_free(&model);
+    et_device_close(&dev);
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing leaks");
+    et_ctx_free(&cx);
+    return done();
+}
