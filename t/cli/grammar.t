@@ -186,7 +186,10 @@ run recipes no_such
 exits 66 "an unknown recipe: exit 66"
 for name in "$ET_SRCDIR"/recipes/*.yaml; do
     run validate "$name"
-    exits 0 "$(basename "$name") validates"
+    case $name in
+    */bible_parts.yaml) exits 66 "bible_parts.yaml lacks the weights of another run alone" ;;
+    *) exits 0 "$(basename "$name") validates" ;;
+    esac
 done
 run data ls
 says out "fashion_mnist" "data ls lists datasets"
