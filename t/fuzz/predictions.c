@@ -3,8 +3,8 @@
  * replay.h. The input is a CSV, and behind a form feed the JSON beside it; all of it is
  * read as pictures and as tracked samples, too.
  *
- * Whatever the bytes: no crash, nothing left allocated; what is accepted can be written,
- * and is accepted again with as many samples. */
+ * Whatever the bytes: no crash, nothing left allocated; what is accepted can be
+ * written, and is accepted again with as many samples. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
