@@ -20,8 +20,7 @@ static const char *const exports[] = {"tensorboard", "jsonl", "csv",
 
 static const char *const float_names[] = {"f32", "f16", "bf16", NULL};
 
-#define RECIPE_COMMANDS                                                                \
-    "train rerun sweep eval predict validate explain estimate data"
+#define RECIPE_COMMANDS "train rerun sweep eval predict validate explain estimate data"
 #define LAUNCH_COMMANDS "train rerun"
 #define SCREEN_COMMANDS                                                                \
     "attach compare compose help logs runs worker" /* and etude without one */

@@ -97,17 +97,6 @@ compose_selected(struct compose *c)
     }
 }
 
-/* Where algorithms are lines of the recipe, the cursor is on the one that is
- * selected. */
-static void
-follow_method(struct compose *c)
-{
-    for (int i = 0; c->is_inline && i < c->n_rows; i++)
-        if ((c->row[i].kind == TUI_C_METHOD || c->row[i].kind == TUI_C_FOLDED) &&
-            c->row[i].at == c->algorithms.at)
-            c->recipe.at = i;
-}
-
 bool
 compose_go_to(struct compose *c, const char *path)
 {
@@ -244,73 +233,13 @@ turn_filter(struct compose *c)
     tui_say(c->app, TUI_TEXT, "algorithms: %s", words[c->filter]);
 }
 
-/* The cursor goes to the first key that was found. */
-static void
-follow_key(struct compose *c)
-{
-    for (int i = 0; i < c->n_rows; i++) {
-        if (c->row[i].kind != TUI_C_KEY ||
-            !strstr(c->form.row[c->row[i].at].path, c->find.text))
-            continue;
-        c->focus = TUI_C_RECIPE;
-        c->recipe.at = i;
-        return;
-    }
-}
-
-/* Is there a key that is called just so, and no algorithm that begins so? */
-static bool
-finds_name(const struct compose *c)
-{
-    for (int i = 0; i < c->n_shown; i++)
-        if (strncmp(c->method[c->shown[i]].name, c->find.text, c->find.n) == 0)
-            return false;
-    for (int i = 0; i < c->n_rows; i++) {
-        const char *path = c->form.row[c->row[i].at].path;
-        const char *leaf = c->row[i].kind == TUI_C_KEY ? strrchr(path, '.') : NULL;
-        if (leaf && strcmp(leaf + 1, c->find.text) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* What is listed after the text to find has changed. */
-static void
-list_found(struct compose *c)
-{
-    compose_list_methods(c);
-    compose_list_rows(c);
-    compose_list_options(c);
-    if (c->is_finding)
-        c->focus = c->is_inline ? TUI_C_RECIPE : TUI_C_ALGORITHMS;
-    if (c->finds_keys && (c->n_shown == 0 || finds_name(c)))
-        follow_key(c);
-    else
-        follow_method(c);
-}
-
-/* All is listed again; the cursor stays at the key that it is on. */
-static void
-end_search(struct compose *c)
-{
-    const struct eti_form_row *r =
-        compose_place(c) == TUI_C_RECIPE ? compose_key_row(c) : NULL;
-    char path[ETI_PATH_BYTES];
-    snprintf(path, sizeof path, "%s", r ? r->path : "");
-    tui_field_set(&c->find, "");
-    list_found(c);
-    compose_selected(c);
-    if (*path)
-        compose_go_to(c, path);
-}
-
 static bool
 close_something(struct compose *c)
 {
     bool any = c->shows_diff || c->is_full || c->find.n > 0;
     c->shows_diff = c->is_full = false;
     if (c->find.n > 0)
-        end_search(c);
+        compose_end_search(c);
     return any;
 }
 
@@ -355,7 +284,7 @@ act(struct tui_app *app, void *self, enum tui_action action)
     case TUI_DO_compose_find:
         c->is_finding = true;
         tui_field_set(&c->find, "");
-        list_found(c);
+        compose_list_found(c);
         compose_selected(c);
         break;
     case TUI_DO_everywhere_undo:
@@ -434,12 +363,12 @@ key(struct tui_app *app, void *self, int pressed)
         if (pressed == TUI_K_ENTER || pressed == TUI_K_ESC)
             c->is_finding = false;
         if (pressed == TUI_K_ESC) {
-            end_search(c);
+            compose_end_search(c);
             return true;
         }
         taken = tui_field_key(&c->find, pressed) || !c->is_finding ||
                 (pressed >= ' ' && pressed < TUI_K_UP); /* too wide for a cell */
-        list_found(c);
+        compose_list_found(c);
         compose_selected(c);
         return taken;
     }

@@ -178,7 +178,7 @@ struct compose {
     bool explains, outlines; /* the second and third job are still to come */
     struct compose_layers layers;
     struct tui_samples samples; /* instead of the recipe */
-    double asked; /* monotonic: when the text was last changed */
+    double asked;               /* monotonic: when the text was last changed */
     struct tui_compose_numbers numbers;
     enum tui_action then;  /* what is done once the text is saved */
     enum tui_action begin; /* the way to another recipe, if that was asked for: */
@@ -200,6 +200,10 @@ struct tui_list *compose_list(struct compose *c, enum tui_compose_panel panel);
 void compose_selected(struct compose *c);
 /* The cursor goes to the key at PATH, which is opened to be seen. Is there one? */
 bool compose_go_to(struct compose *c, const char *path);
+/* compose_find.c: what is listed after the text to find has changed; and all of it
+ * again, with the cursor on the key that it is on. */
+void compose_list_found(struct compose *c);
+void compose_end_search(struct compose *c);
 
 /* The text is another recipe's: what belonged to the one before goes. */
 void compose_begun(struct compose *c);

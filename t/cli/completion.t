@@ -75,7 +75,9 @@ ok $? "a run's state is said"
 
 offers "etude set brisk-otter " optimizer.lr= optimizer.weight_decay= algorithms.mixup.alpha=
 offers "etude set brisk-otter optimizer.mom"
-offers "etude algo brisk-otter " mixup ema gradient_clipping label_smoothing layer_freezing progressive_resizing reduce_lr_on_plateau selective_backprop seq_length_warmup swa
+offers "etude algo brisk-otter " mixup augmix colout cutmix cutout ema gradient_clipping \
+    label_smoothing layer_freezing progressive_resizing randaugment reduce_lr_on_plateau \
+    selective_backprop seq_length_warmup swa
 offers "etude algo brisk-otter mi" mixup
 offers "etude algo elsewhere@lab-a mixu" mixup
 offers "etude algo brisk-otter mixup " on off

@@ -98,14 +98,6 @@ for every in 0ba 0s -5s 1ep x; do
     run train r.yaml --progress plain --every "$every"
     exits 64 "--every $every: exit 64"
 done
-for command in sweep; do
-    run $command
-    is "$code $(cat err)" \
-        "69 etude: error E1105: $command: this version does not do that" \
-        "$command is refused in one line"
-done
-run help sweep
-says out "not in this version" "help says so too"
 is "$(ls)" "err
 out
 r.yaml" "nothing that is refused leaves a file"

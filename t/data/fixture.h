@@ -64,8 +64,8 @@ const char *scratch_folder(void);
 const char *write_file(const char *name, const void *bytes, size_t n, bool zipped);
 
 /* A .npy file as NumPy writes it: numbers of TYPE ("<i4"), an array of SHAPE
- * ("(2, 3)"), the N bytes of it. Writes it to OUT, which has room for 128 bytes more, and returns
- * its length. */
+ * ("(2, 3)"), the N bytes of it. Writes it to OUT, which has room for 128 bytes more,
+ * and returns its length. */
 size_t make_npy(uint8_t *out, const char *type, const char *shape, const void *bytes,
                 size_t n);
 

@@ -157,7 +157,7 @@ eti_graph_set_part(struct et_graph *g, enum eti_spent part)
 double
 eti_graph_spent(const struct et_graph *g, enum eti_spent part)
 {
-    return g->spent[part];
+    return g ? g->spent[part] : 0;
 }
 
 /* Plans whose addresses are new, because leaves lie elsewhere each time, settle where
