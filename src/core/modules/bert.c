@@ -225,6 +225,25 @@ BERT_CLASS(bert_output, "BertOutput", "end of a feed-forward branch",
 
 /* ---- the gated end of a feed-forward branch ---- */
 
+/* Inputs and outputs of a linear layer, which may have been factorised; false: it is
+ * neither. */
+static bool
+linear_sizes(const struct et_module *m, int64_t *in, int64_t *out)
+{
+    int64_t latent;
+    if (m && et_module_is(m, &et_linear_class)) {
+        const struct et_linear_options *o = &((const struct et_linear_module *)m)->o;
+        *in = o->in_features;
+        *out = o->out_features;
+        return true;
+    }
+    if (!m || !et_module_is(m, &et_factorized_linear_class))
+        return false;
+    const struct et_factorized_module *two = (const struct et_factorized_module *)m;
+    return linear_sizes(two->module0, in, &latent) &&
+           linear_sizes(two->module1, &latent, out);
+}
+
 static et_status
 bert_gated_output_init(struct et_ctx *cx, struct et_module *base, const void *options)
 {
@@ -234,10 +253,15 @@ bert_gated_output_init(struct et_ctx *cx, struct et_module *base, const void *op
         return ET_FAIL(cx, ET_EINVAL,
                        "bert_gated_output is made from a BertOutput and an activation");
     const struct et_bert_output_module *old = (struct et_bert_output_module *)o->output;
-    const struct et_linear_options *l = &((struct et_linear_module *)old->dense)->o;
     const struct et_layer_norm_module *norm =
         (struct et_layer_norm_module *)old->LayerNorm;
-    int64_t d = l->out_features, wide = l->in_features;
+    int64_t d, wide;
+    if (!linear_sizes(old->dense, &wide, &d) || !norm ||
+        !et_module_is(&norm->base, &et_layer_norm_class) || !old->dropout ||
+        !et_module_is(old->dropout, &et_dropout_class))
+        return ET_FAIL(cx, ET_ENOTSUP,
+                       "bert_gated_output is made from a BertOutput of a linear layer, "
+                       "a layer norm and a dropout");
     ET_TRY(ET_NEW(cx, &m->gated_layer, linear, .in_features = d, .out_features = wide,
                   .no_bias = !o->gated_layer_bias));
     ET_TRY(ET_NEW(cx, &m->non_gated_layer, linear, .in_features = d,
