@@ -134,8 +134,17 @@ start(struct sweep *s, int at, json_t *run)
         "etude", "train", json_string_value(json_object_get(s->view.plan, "recipe"))};
     int n = 3, ends[2];
     const char *to = sweep_until(s->view.plan, s->rung, s->max, until);
+    const char *below = json_string_value(json_object_get(s->view.plan, "folder"));
     if (json_is_true(json_object_get(s->view.plan, "module")))
         argv[n++] = "--module-mode";
+    if (below) {
+        argv[n++] = "--recipe-folder";
+        argv[n++] = below;
+    }
+    if (s->view.c->opt.config) {
+        argv[n++] = "--config";
+        argv[n++] = s->view.c->opt.config;
+    }
     const char *const fixed[] = {"--run-directory",
                                  sweep_run_directory(&s->view, run, directory),
                                  "--run-name",
@@ -377,11 +386,13 @@ check_runs(struct sweep *s)
 {
     struct cli *c = s->view.c;
     const int n = c->n_overrides;
+    const json_t *below = json_object_get(s->view.plan, "folder");
     char text[512];
     const char *recipe = json_string_value(json_object_get(s->view.plan, "recipe"));
     json_t *run, *word;
     size_t i, k;
     int code = CLI_OK;
+    c->opt.recipe_folder = below ? json_string_value(below) : c->opt.recipe_folder;
     c->n_overrides = 0;
     json_array_foreach(json_object_get(s->view.plan, "words"), i, word)
     {

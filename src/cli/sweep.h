@@ -5,6 +5,7 @@
  *
  *     sweep      its name
  *     recipe     as it was called; "module": true for an installed one
+ *     folder     --recipe-folder; absent: beside the recipe
  *     words      what all runs are given: ["seed=3", "--alg", "ema"]
  *     keys       those that differ: ["optimizer.lr", ...]
  *     metric     by what runs are judged; absent: by what they are known by

@@ -387,6 +387,8 @@ sweep_plan_make(struct cli *c, int *exit)
                          c->arg[0], "module", c->opt.module_mode, "words", space.words,
                          "keys", keys_of(runs), "halving", (json_int_t)halving, "runs",
                          runs);
+        if (plan && c->opt.recipe_folder)
+            json_object_set_new(plan, "folder", json_string(c->opt.recipe_folder));
         if (plan && c->opt.metric)
             json_object_set_new(plan, "metric", json_string(c->opt.metric));
         if (!plan)

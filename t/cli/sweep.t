@@ -57,6 +57,15 @@ run sweep s.yaml --dry-run --list list
 is "$(cat out)" "s-01  optimizer.lr=0.1 seed=4
 s-02  model.hidden=8" "or those of a file"
 
+# What a recipe names lies in another folder than the recipe.
+mkdir there
+sed 's/^seed: 3/include: rest.yaml/' s.yaml >r.yaml
+echo 'seed: 11' >there/rest.yaml
+run sweep r.yaml --recipe-folder there optimizer.lr=0.1,0.2 max_duration=2ba --run_name folder
+exits 0 "--recipe-folder is for its runs, too"
+is "$(grep -c '^seed: 11' runs/folder-01/recipe.resolved.yaml)" 1 "which read what lies there"
+rm -r runs/folder*
+
 # ---- what is refused
 
 refuse() {
