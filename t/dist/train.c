@@ -281,7 +281,18 @@ static const struct {
     {"gated_linear_units", "", true},
     {"alibi", "{max_sequence_length: 16}", true},
     {"selective_backprop", "{start: 0.0, keep: 0.5, interrupt: 3}", true},
+    {"stochastic_depth", "{target_layer_name: ResNetBottleneck, drop_rate: 0.5}", true},
+    {"gyro_dropout", "{sigma: 4, tau: 2}", true},
+    {"seq_length_warmup",
+     "{duration: 0.8, min_seq_length: 4, max_seq_length: 16, step_size: 4}", true},
 };
+
+/* Blocks, and vectors with dropout. */
+#define BLOCKS                                                                         \
+    "max_duration: 8ba\nseed: 17\nmodel:\n  name: layers\n  layers:\n"                 \
+    "    - bottleneck: {channels: 2}\n    - bottleneck: {channels: 2}\n"               \
+    "    - adaptive_avg_pool2d\n    - flatten\n    - dropout: {p: 0.2}\n"              \
+    "    - linear: {out: 10}\n" IMAGE_DATA SGD "algorithms:\n  "
 
 /* With which recipe, where it is not PLAIN. */
 static const struct {
@@ -292,6 +303,9 @@ static const struct {
     {"low_precision_groupnorm", "precision: amp_bf16\n" PLAIN},
     {"gated_linear_units", BERT("8ba") "algorithms:\n  "},
     {"alibi", GPT("8ba") "algorithms:\n  "},
+    {"stochastic_depth", BLOCKS},
+    {"gyro_dropout", BLOCKS},
+    {"seq_length_warmup", GPT("8ba") "algorithms:\n  "},
 };
 
 /* The recipe of algorithm I. */
