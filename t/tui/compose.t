@@ -140,13 +140,13 @@ has 'x cannot start' "what training would find is not called valid" compose head
 says out '5 heads do not divide d_model' "and what that is"
 
 # Algorithms that cannot act are a line; enter brings them, in two steps.
-has '> 5 cannot act here' "those that cannot act here are folded into a line" \
+has '> 3 cannot act here' "those that cannot act here are folded into a line" \
     compose mild.yaml --dump-screen 120x36
-has '4 of 22 on, all' "f lists all of them" compose mild.yaml --dump-screen 120x36 --keys ff
-has '> 18 more, 5 cannot act here' "and a recipe's section has them too" \
+has '4 of 25 on, all' "f lists all of them" compose mild.yaml --dump-screen 120x36 --keys ff
+has '> 21 more, 3 cannot act here' "and a recipe's section has them too" \
     compose faults.yaml --dump-screen 80x24
-has '[-] gyro_dropout' "enter unfolds them" compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>'
-has '5 cannot act here' "and folds them again" \
+has '[-] alibi' "enter unfolds them" compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>'
+has '3 cannot act here' "and folds them again" \
     compose mild.yaml --dump-screen 120x36 --keys '<tab>G<enter>G<enter>'
 
 # Files.
