@@ -126,7 +126,8 @@ struct et_group_norm_module {
 /* ---- element-wise, shape ---- */
 
 /* relu, gelu (erf), gelu_tanh, silu, tanh, sigmoid, identity, flatten (to [N, rest])
- * and sequential (children added with ET_ADD, in order) take no options. */
+ * and sequential (children added with ET_ADD, in order) take no options: such a one is
+ * added by et_module_add(cx, root, NULL, &et_relu_class, NULL). */
 
 struct et_dropout_options {
     double p; /* of zeroing; 0 = the identity */

@@ -93,7 +93,8 @@ const struct cli_option cli_option_table[] = {
         AT(target), .group = "launch", .commands = LAUNCH_COMMANDS " compare"),
     LAUNCH("every", 0, TEXT, "TIME", "between lines of progress: 10s, 50ba", AT(every)),
     LAUNCH("until", 0, TEXT, "TIME",
-           "save and end there: 3ep, 0.25dur; --resume goes on", AT(until)),
+           "save and end with the batch behind it: 3ep, 0.25dur; --resume goes on",
+           AT(until)),
     LAUNCH("timeout", 0, TEXT, "DUR", "without progress for so long a run is hung",
            AT(timeout)),
 

@@ -103,6 +103,7 @@ struct head {
     double t;
     int64_t seq, ep, ba, sp;
     int32_t kind, level, rank, n, text_n;
+    int32_t none; /* where padding would be, which nobody sets and which is sent */
 };
 
 /* There is room for them. */
