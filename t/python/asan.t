@@ -12,7 +12,7 @@ echo 'int main(void) { return 0; }' >c.c
 cc -fsanitize=address c.c -o c 2>/dev/null || say 'cc has no AddressSanitizer'
 mkdir build && cd build || exit 99
 "$ET_SRCDIR/configure" -q --enable-sanitizers --without-cpu --without-cuda \
-    --disable-dependency-tracking >../out 2>&1 && make -s -j2 libetude.la >>../out 2>&1
+    --disable-dependency-tracking >../out 2>&1 && make -s -j2 library >>../out 2>&1
 if [ ! -e .libs/libetude.so.1 ]; then
     cd .. && ok 1 "the library is built with sanitizers"
     finish
