@@ -110,7 +110,7 @@ word_of(struct cli *c, const struct words *words, int32_t token)
     if (words->encoder && token >= 0) {
         if (et_decode(words->encoder, &token, 1, 0, &out) == ET_OK) {
             json_t *word = json_stringn(out.text, out.n);
-            if (word) /* of a part of a character there is none */
+            if (word) /* NULL for a part of a character */
                 return word;
         }
         et_error_clear(c->cx);

@@ -58,8 +58,8 @@ collect(struct et_ctx *cx, struct et_module *m, int index, void *data,
     return ET_OK;
 }
 
-/* Sets the gate of all parameters that the shortcut of B does without; where they have
- * HAVE, if that is one. */
+/* Sets the gate of all parameters that the shortcut of B does without. With a HAVE that
+ * is not NULL it does so only where HAVE is their gate. */
 static et_status
 set_gates(struct et_ctx *cx, const struct block *b, const struct et_gate *have,
           const struct et_gate *gate)

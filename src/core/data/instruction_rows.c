@@ -23,7 +23,7 @@ struct reading {
 
 /* ---- templates ---- */
 
-/* The length of the name at TEXT, "{NAME}"; 0: there is none. */
+/* The length of "{NAME}", which TEXT begins with; 0: it begins otherwise. */
 static size_t
 name_at(const char *text)
 {

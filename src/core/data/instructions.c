@@ -8,7 +8,7 @@
  * A line of more than seq_len tokens loses its end, or its beginning (truncation). A
  * line with nothing left to learn is left out, and that is told.
  *
- * Several lines share a sequence unless packing is none: packing.h. */
+ * With `packing: none` each line has a sequence of its own, else some share one. */
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -28,7 +28,7 @@ ET_NODISCARD et_status eti_labelled_rows(struct et_ctx *cx, const char *path,
                                          eti_row_fn *fn, void *data);
 
 /* The file of a split in FOLDER: train, or dev, validation or test, with one of the
- * ends that such files have. False: there is none. */
+ * ends that such files have. False: FOLDER has no such file. */
 bool eti_split_file(const char *folder, enum et_split split, char out[ETI_PATH_MAX]);
 /* Of one file for both splits: whose row I is, from 0. Each tenth is the test's. */
 static inline enum et_split

@@ -245,7 +245,8 @@ open_tokens(struct et_ctx *cx, struct et_dataset *self)
 
 /* ---- reading ---- */
 
-/* Widens N tokens; the first that is none, or -1. */
+/* Widens N tokens. Returns the place of the first value that cannot be a token, or -1.
+ */
 static int64_t
 widen(const struct kind *kind, const uint8_t *bytes, int64_t n, int64_t vocab_size,
       int32_t *out)

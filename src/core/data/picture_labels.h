@@ -45,7 +45,8 @@ struct eti_label_options {
 
 /* Sets label or values of L from TEXT [l->n, K], of which none is left. Names are
  * numbered in the order of their bytes unless the user has one. EFORMAT with *AT >= 0:
- * which of TEXT is none, and WHY says why; with -1, and others: as usual. */
+ * which of TEXT is no label, and WHY says why. Other failures, and EFORMAT with -1,
+ * set the error of CX. */
 ET_NODISCARD et_status eti_labels_end(struct et_ctx *cx, struct eti_picture_list *l,
                                       const struct eti_strings *text, int64_t k,
                                       const struct eti_label_options *o, int64_t *at,

@@ -34,7 +34,7 @@ bool eti_is_folder(struct et_ctx *cx, const char *path);
 /* Where a picture or a mask lies. */
 struct eti_picture_at {
     int64_t offset;
-    int32_t file;  /* of the list's files; -1: there is none */
+    int32_t file;  /* place in the list of files; -1: no file */
     int32_t bytes; /* -1: the whole file is the picture */
 };
 

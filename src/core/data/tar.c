@@ -128,7 +128,7 @@ take_name(const uint8_t *block, struct eti_tar_member *out)
 /* ---- extra headers ---- */
 
 /* "LENGTH KEY=VALUE\n", of which LENGTH counts all; the record behind it, or NULL where
- * it is none. */
+ * the text is no record. */
 static const char *
 take_record(const char *at, const char *end, struct eti_tar_member *out,
             struct extra *e)

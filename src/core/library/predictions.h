@@ -143,7 +143,7 @@ ET_NODISCARD et_status eti_predictions_take_json(struct eti_predictions *all,
 
 enum eti_predictions_as { ETI_AS_CSV, ETI_AS_JSONL, ETI_AS_NPZ, ETI_AS_FOLDER };
 /* What a file of that name is written as; a name that ends with "/" is a folder's.
- * false: its ending is none of these, or of .csv, .jsonl, .npz. */
+ * False: it ends otherwise, and not with .csv, .jsonl or .npz either. */
 bool eti_predictions_format(const char *path, enum eti_predictions_as *out);
 /* Writes all to PATH, which is replaced at once: the lines above, or in an npz an array
  * for each column. EIO. */
