@@ -326,21 +326,40 @@ def _context(cx):
         return cx or _default
 
 
+class _Held:
+    """A pointer of the library's, how many here hold it, and what must not end before it.
+    Python deletes what refers to each other in any order, so it is counted."""
+
+    lock = threading.Lock()  # never taken where an object is being deleted
+
+    def __init__(self, pointer, free, keeps):
+        self.pointer, self.free, self.objects, self.count = pointer, free, keeps, 1
+        self.keeps = [k._held for k in keeps if hasattr(k, "_held")]
+        with _Held.lock:
+            for k in self.keeps:
+                k.count += 1
+
+    def release(self):
+        """On the context's thread."""
+        with _Held.lock:
+            self.count -= 1
+            ends = self.count == 0
+        if ends:
+            self.free(byref(self.pointer))
+            self.objects = None
+            for k in self.keeps:
+                k.release()
+
+
 class _Owned:
     """A pointer of the library's, which FREE ends, on its context's thread, when nothing here
     refers to it any more. KEEPS: what must not end before it."""
 
     def __init__(self, cx, pointer, free, keeps=()):
-        self.cx, self.pointer, self._free, self._keeps = cx, pointer, free, keeps
+        self.cx, self.pointer, self._held = cx, pointer, _Held(pointer, free, keeps)
 
     def __del__(self):
-        pointer, free, keeps = self.pointer, self._free, self._keeps
-
-        def end(keeps=keeps):
-            free(byref(pointer))
-
-        self.cx.later(end)
-        self._keeps = None
+        self.cx.later(self._held.release)
 
 
 # ---- devices and tensors ----
@@ -862,7 +881,7 @@ class _Borrowed:
     """A session's device; KEEPS: the session."""
 
     def __init__(self, cx, pointer, keeps):
-        self.cx, self.pointer, self._keeps = cx, c_void_p(pointer), keeps
+        self.cx, self.pointer, self._held = cx, c_void_p(pointer), keeps._held
 
 
 def _texts(errors):
