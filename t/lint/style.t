@@ -57,4 +57,21 @@ none('every file ends in one newline', @ends);
 none('known gaps are NEEDSWORK sentences', @promises);
 none('every source names its license', @unlicensed);
 none("no source has more than $lines lines", @long);
+
+# A list whose last line lost its backslash: automake hands what follows to the rule above
+# it in the whole Makefile, which runs it as a command.
+my @stray;
+for my $path (grep { /\.am$/ } @text) {
+    my ($recipe, $continues) = (0, 0);
+    my $at = 0;
+    for my $line (split /\n/, slurp($path)) {
+        $at++;
+        if (!$continues && $line !~ /^(#|$|if |else|endif)/) {
+            if ($line =~ /^\t/) { push @stray, "$path:$at" unless $recipe }
+            else { $recipe = $line =~ /^[^=]*:(?!=)/ }
+        }
+        $continues = $line =~ /\\$/;
+    }
+}
+none('every line of a Makefile.am that begins with a tab belongs to a rule or a list', @stray);
 done_testing();
