@@ -44,19 +44,29 @@ static void
 try_csv(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);
+    struct et_ctx *cx;
+    struct et_alloc_stats stats;
     struct eti_csv c;
-    struct eti_cell cell;
-    struct et_error why = {0};
-    et_status status;
+    bool got = true;
+    need(text && et_ctx_new(&cx) == ET_OK);
     memcpy(text, data, size);
-    eti_csv_begin(&c, text, (int64_t)size, ',');
-    for (int64_t line = 1; eti_csv_next(&c, &cell, &status, &why); line = cell.line) {
-        need(cell.line >= line && cell.column >= 1);
-        need(cell.text >= text && cell.text + strlen(cell.text) <= text + size);
-        double number;
-        (void)eti_cell_number(&cell, &number);
+    et_status status = eti_csv_begin(cx, &c, "x.csv", text, (int64_t)size, ',');
+    for (int64_t line = 1; status == ET_OK && got; line = c.line) {
+        status = eti_csv_row(&c, &got);
+        for (int64_t i = 0; status == ET_OK && got && i < c.n; i++) {
+            double number;
+            need(c.cell[i].line >= line && c.cell[i].column >= 1);
+            need(c.cell[i].text >= text &&
+                 c.cell[i].text + strlen(c.cell[i].text) <= text + size);
+            (void)eti_cell_number(&c.cell[i], &number);
+        }
     }
-    judge(CSV, status, &why);
+    judge(CSV, status, et_error_get(cx));
+    eti_csv_close(&c);
+    et_error_clear(cx);
+    et_alloc_get_stats(cx, &stats);
+    need(stats.live == 0);
+    et_ctx_free(&cx);
     free(text);
 }
 

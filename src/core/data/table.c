@@ -19,7 +19,7 @@
 #include "core/data/order.h"
 #include "etude/data.h"
 
-enum { MOST_COLUMNS = 4096, MOST_KINDS = 1000 };
+enum { MOST_KINDS = 1000 };
 enum { TASK_AUTO, TASK_CLASSIFICATION, TASK_REGRESSION };
 static const char *const task_names[] = {"auto", "classification", "regression", NULL};
 
@@ -44,11 +44,11 @@ struct column {
 };
 
 struct state {
-    struct eti_bytes file;
+    struct eti_csv csv; /* columns' names and kinds lie in its text */
     struct column *column;
-    int64_t n_columns, column_room;
-    int target;   /* which column */
-    double *cell; /* [rows, columns]: numbers, or which kind */
+    int64_t n_columns;
+    int64_t target; /* which column */
+    double *cell;   /* [rows, columns]: numbers, or which kind */
     int64_t n_cells, cell_room;
     float *values; /* [n, width]: the split's samples */
     void *targets; /* [n]: float, or int32_t */
@@ -61,31 +61,7 @@ struct reader {
     struct et_ctx *cx;
     const struct options *o;
     struct state *s;
-    struct eti_csv csv;
 };
-
-/* What is wrong with CELL, as "FILE:LINE:COLUMN: ...". */
-static et_status ET_PRINTF(3, 4)
-    refuse(struct reader *r, const struct eti_cell *cell, const char *fmt, ...)
-{
-    char text[512];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    return ET_FAIL(r->cx, ET_EFORMAT, "%s:%lld:%lld: %s", r->o->common.path,
-                   (long long)cell->line, (long long)cell->column, text);
-}
-
-/* The next cell; *GOT false at the end of the file. */
-static et_status
-read_cell(struct reader *r, struct eti_cell *out, bool *got)
-{
-    struct et_error why = {0};
-    et_status status;
-    *got = eti_csv_next(&r->csv, out, &status, &why);
-    return status == ET_OK ? ET_OK : refuse(r, out, "%s", why.message);
-}
 
 static bool
 is_among(const struct et_texts *list, const char *name)
@@ -96,61 +72,19 @@ is_among(const struct et_texts *list, const char *name)
     return false;
 }
 
-static int
-find_column(const struct state *s, const char *name)
-{
-    for (int64_t i = 0; i < s->n_columns; i++)
-        if (strcmp(s->column[i].name, name) == 0)
-            return (int)i;
-    return -1;
-}
-
-static et_status
-read_header(struct reader *r)
-{
-    struct state *s = r->s;
-    struct eti_cell cell;
-    bool got;
-    do {
-        ET_TRY(read_cell(r, &cell, &got));
-        if (!got)
-            return ET_FAIL(r->cx, ET_EFORMAT, "%s: it has no line that names columns",
-                           r->o->common.path);
-        if (s->n_columns == MOST_COLUMNS)
-            return refuse(r, &cell, "more than %d columns", MOST_COLUMNS);
-        if (find_column(s, cell.text) >= 0)
-            return refuse(r, &cell, "there are two columns '%s'", cell.text);
-        ET_TRY(eti_grow(r->cx, &s->column, &s->column_room, s->n_columns + 1,
-                        sizeof *s->column));
-        s->column[s->n_columns++] = (struct column){.name = cell.text};
-    } while (!cell.last);
-    return ET_OK;
-}
-
-/* A name that a recipe has and the file has not. */
-static et_status
-need_column(struct reader *r, const char *option, const char *name, int *out)
-{
-    *out = find_column(r->s, name);
-    if (*out >= 0)
-        return ET_OK;
-    return ET_FAIL(r->cx, ET_EINVAL, "%s: %s names '%s', and there is no such column",
-                   r->o->common.path, option, name);
-}
-
 static et_status
 choose_columns(struct reader *r)
 {
     const struct options *o = r->o;
     struct state *s = r->s;
-    int at;
-    s->target = (int)s->n_columns - 1;
+    int64_t at;
+    s->target = s->n_columns - 1;
     if (o->target)
-        ET_TRY(need_column(r, "target", o->target, &s->target));
+        ET_TRY(eti_csv_need(&s->csv, "target", o->target, &s->target));
     for (int i = 0; i < o->categorical.n; i++)
-        ET_TRY(need_column(r, "categorical", o->categorical.v[i], &at));
+        ET_TRY(eti_csv_need(&s->csv, "categorical", o->categorical.v[i], &at));
     for (int i = 0; i < o->columns.n; i++)
-        ET_TRY(need_column(r, "columns", o->columns.v[i], &at));
+        ET_TRY(eti_csv_need(&s->csv, "columns", o->columns.v[i], &at));
     for (int i = 0; i < s->n_columns; i++) {
         struct column *c = &s->column[i];
         c->used = i == s->target || o->columns.n == 0 || is_among(&o->columns, c->name);
@@ -171,10 +105,12 @@ find_kind(struct reader *r, struct column *c, const struct eti_cell *cell, doubl
     if (i < c->n)
         return ET_OK;
     if (!*cell->text)
-        return refuse(r, cell, "the cell of column '%s' is empty", c->name);
+        return eti_csv_refuse(&r->s->csv, cell, "the cell of column '%s' is empty",
+                              c->name);
     if (c->n == MOST_KINDS)
-        return refuse(r, cell, "column '%s' has more than %d different values", c->name,
-                      MOST_KINDS);
+        return eti_csv_refuse(&r->s->csv, cell,
+                              "column '%s' has more than %d different values", c->name,
+                              MOST_KINDS);
     ET_TRY(eti_grow(r->cx, &c->kind, &c->room, c->n + 1, sizeof *c->kind));
     c->kind[c->n++] = cell->text;
     return ET_OK;
@@ -196,9 +132,11 @@ read_value(struct reader *r, int64_t row, int column, const struct eti_cell *cel
     if (c->kinds)
         return find_kind(r, c, cell, out);
     et_status status =
-        *cell->text ? refuse(r, cell, "'%.60s' in column '%s' is not a number",
+        *cell->text
+            ? eti_csv_refuse(&r->s->csv, cell, "'%.60s' in column '%s' is not a number",
                              cell->text, c->name)
-                    : refuse(r, cell, "the cell of column '%s' is empty", c->name);
+            : eti_csv_refuse(&r->s->csv, cell, "the cell of column '%s' is empty",
+                             c->name);
     if (*cell->text)
         et_hint(r->cx, "categorical: [%s] makes kinds of its values", c->name);
     return status;
@@ -211,17 +149,12 @@ read_rows(struct reader *r)
     for (int64_t row = 0;; row++) {
         ET_TRY(eti_grow(r->cx, &s->cell, &s->cell_room, s->n_cells + s->n_columns,
                         sizeof *s->cell));
-        for (int i = 0; i < s->n_columns; i++) {
-            struct eti_cell cell;
-            bool got;
-            ET_TRY(read_cell(r, &cell, &got));
-            if (!got && i == 0)
-                return ET_OK;
-            ET_TRY(read_value(r, row, i, &cell, &s->cell[s->n_cells + i]));
-            if (cell.last != (i == s->n_columns - 1))
-                return refuse(r, &cell, "the line has %s cells than the %lld columns",
-                              cell.last ? "fewer" : "more", (long long)s->n_columns);
-        }
+        bool got;
+        ET_TRY(eti_csv_row(&s->csv, &got));
+        if (!got)
+            return ET_OK;
+        for (int i = 0; i < s->n_columns; i++)
+            ET_TRY(read_value(r, row, i, &s->csv.cell[i], &s->cell[s->n_cells + i]));
         s->n_cells += s->n_columns;
     }
 }
@@ -414,27 +347,17 @@ fill_facts(const struct state *s, int64_t n, struct et_data_facts *f)
 
 /* ---- the class ---- */
 
-/* A byte behind the text, for the end of its last cell. */
-static et_status
-end_text(struct et_ctx *cx, struct eti_bytes *file)
-{
-    void *block;
-    ET_TRY(eti_alloc_dirty(cx, (size_t)file->n + 1, &block));
-    memcpy(block, file->data, (size_t)file->n);
-    et_free(cx, file->data);
-    file->data = block;
-    return ET_OK;
-}
-
 static et_status
 read_table(struct reader *r)
 {
     struct state *s = r->s;
-    const struct options *o = r->o;
-    ET_TRY(eti_file_load(r->cx, o->common.path, ETI_FILE_MAX, &s->file));
-    ET_TRY(end_text(r->cx, &s->file));
-    eti_csv_begin(&r->csv, (char *)s->file.data, s->file.n, *o->separator);
-    ET_TRY(read_header(r));
+    void *block;
+    ET_TRY(eti_csv_open(r->cx, &s->csv, r->o->common.path, r->o->separator));
+    ET_TRY(et_alloc(r->cx, (size_t)s->csv.n * sizeof *s->column, &block));
+    s->column = block;
+    s->n_columns = s->csv.n;
+    for (int64_t i = 0; i < s->n_columns; i++)
+        s->column[i].name = s->csv.name[i].text;
     ET_TRY(choose_columns(r));
     return read_rows(r);
 }
@@ -446,9 +369,6 @@ open_table(struct et_ctx *cx, struct et_dataset *self)
     struct state *s = self->state;
     struct reader r = {.cx = cx, .o = o, .s = s};
     struct rows train = {0}, test = {0};
-    if (strlen(o->separator) != 1)
-        return ET_FAIL(cx, ET_EINVAL, "table: separator '%s' is not one character",
-                       o->separator);
     ET_TRY(read_table(&r));
     et_status status = choose_rows(&r, false, &train);
     if (status == ET_OK && o->common.split == ET_SPLIT_TEST)
@@ -486,7 +406,7 @@ close_table(struct et_dataset *self)
     et_free(self->cx, s->cell);
     et_free(self->cx, s->values);
     et_free(self->cx, s->targets);
-    et_free(self->cx, s->file.data);
+    eti_csv_close(&s->csv);
 }
 
 static const struct et_option option_table[] = {
