@@ -304,6 +304,11 @@ test_nearest(void)
     is_str(et_nearest("rl", names, 4), "lr", "a swap counts once");
     is_str(et_nearest("wieght_deacy", names, 4), "weight_decay",
            "two swaps are forgiven");
+    is_str(et_nearest("decay", names, 4), "weight_decay",
+           "a word of one name alone is that name");
+    static const char *const two[] = {"num_classes", "class_names", "num_samples"};
+    is_str(et_nearest("classes", two, 3), "num_classes", "as is its last word");
+    ok(et_nearest("num", two, 3) == NULL, "a word of two names is none of them");
     ok(et_nearest("x", names, 4) == NULL, "what is like nothing gets no suggestion");
     ok(et_nearest("nesterov", names, 4) == NULL,
        "what is far from all gets none either");

@@ -330,6 +330,11 @@ test_refusals(void)
     refuses(LEAST "optimizer:\n  name: sgd\n  lr: 0.1\n  momentun: 0.9\n",
             "error E1205: recipe.yaml:7:3: optimizer: unknown key 'momentun' "
             "(did you mean 'momentum'?)");
+    refuses(LEAST "optimizer: {sgd: {lr: 0.1}}\n",
+            "error E1205: recipe.yaml:4:13: optimizer: unknown key 'sgd'\n"
+            "  hint: write {name: sgd, ...}, its options beside it");
+    refuses(LEAST "epochs: 3\n", "error E1205: recipe.yaml:4:1: unknown key 'epochs' "
+                                 "(did you mean 'max_duration'?)");
     refuses(LEAST "train_dataloader: {}\n",
             "error E1205: recipe.yaml:4:1: unknown key 'train_dataloader' "
             "(did you mean 'train_data'?)");

@@ -5,6 +5,7 @@
  * insertions, deletions, substitutions and swaps of neighbours cost 1 each. */
 #include "config.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 #include "etude/option.h"
@@ -38,6 +39,31 @@ distance(const char *a, int n, const char *b, int m)
     return rows[1][m];
 }
 
+/* Does NAME, as num_classes, have the N letters of WORD as a word of its own? */
+static bool
+has_word(const char *name, const char *word, size_t n)
+{
+    for (const char *at = name; (at = strstr(at, word)) != NULL; at++)
+        if ((at == name || at[-1] == '_') && (at[n] == '_' || !at[n]))
+            return true;
+    return false;
+}
+
+/* The one name that has WORD as a word of its own. */
+static const char *
+find_word(const char *word, size_t length, const char *const *names, int n)
+{
+    const char *found = NULL;
+    for (int i = 0; i < n && length > 2; i++) {
+        if (!has_word(names[i], word, length))
+            continue;
+        if (found)
+            return NULL;
+        found = names[i];
+    }
+    return found;
+}
+
 const char *
 et_nearest(const char *word, const char *const *names, int n)
 {
@@ -58,5 +84,5 @@ et_nearest(const char *word, const char *const *names, int n)
             nearest = names[i];
         }
     }
-    return nearest;
+    return nearest ? nearest : find_word(word, length, names, n);
 }

@@ -133,6 +133,20 @@ name_of_nameless(const struct eti_fill *fill, const struct et_option *row)
     return only && !component_at(r, row->kind, 1) ? only->name : NULL;
 }
 
+/* The key of V by which ROW's kind has a component: `{adamw: {lr: 0.1}}` is how items
+ * of lists are written, but not a part alone. */
+static const struct et_value *
+find_named(const struct eti_fill *fill, const struct et_option *row,
+           const struct et_value *v)
+{
+    for (const struct et_value *c = v->type == ET_VALUE_MAP ? v->first : NULL; c;
+         c = c->next)
+        if ((c->type == ET_VALUE_MAP || c->type == ET_VALUE_NULL) &&
+            et_registry_find(fill->registry, row->kind, c->key))
+            return c;
+    return NULL;
+}
+
 /* `adamw` or `{name: adamw, ...}`. */
 et_status
 eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
@@ -145,6 +159,18 @@ eti_fill_part(const struct eti_fill *fill, const struct et_option *row,
         return ET_OK;
     }
     const char *nameless = name_of_nameless(fill, row);
+    const struct et_value *named = name ? NULL : find_named(fill, row, v);
+    if (named) {
+        struct et_place at = eti_value_key_place(named);
+        char hint[ETI_PATH_BYTES];
+        snprintf(hint, sizeof hint, "write {name: %s, ...}, its options beside it",
+                 named->key);
+        et_diagnostics_add(fill->errors, ET_E_UNKNOWN, &at, path, hint,
+                           "unknown key '%s'", named->key);
+        eti_part_release(row, part); /* as where the name is not known */
+        *part = (struct et_part){0};
+        return ET_OK;
+    }
     if (!name && !nameless) {
         struct et_place at = eti_value_place(v);
         et_diagnostics_add(fill->errors, ET_E_MISSING, &at, path, NULL,

@@ -210,13 +210,16 @@ const struct et_option et_recipe_table[] = {
 };
 #undef IN
 
-/* RECIPE.md section 7: Composer's and llm-foundry's names. */
+/* RECIPE.md section 7: the names of Composer, llm-foundry and others. */
 static const struct eti_foreign foreign[] = {
+    {"", "data", "train_data"},
     {"", "train_dataset", "train_data"},
     {"", "train_dataloader", "train_data"},
     {"", "train_loader", "train_data"},
     {"", "dataloader", "train_data"},
     {"", "dataset", "train_data"},
+    {"", "val_data", "eval_data"},
+    {"", "test_data", "eval_data"},
     {"", "val_dataset", "eval_data"},
     {"", "eval_dataset", "eval_data"},
     {"", "eval_dataloader", "eval_data"},
@@ -232,9 +235,18 @@ static const struct eti_foreign foreign[] = {
     {"", "train_subset_num_batches", "train_data.subset_num_batches"},
     {"", "validate_every_n_epochs", "eval_interval"},
     {"", "validate_every_n_batches", "eval_interval"},
+    {"", "epochs", "max_duration"},
+    {"", "max_epochs", "max_duration"},
+    {"", "num_epochs", "max_duration"},
+    {"", "num_train_epochs", "max_duration"},
+    {"", "max_steps", "max_duration"},
+    {"", "network", "model"},
     {"", "optimizers", "optimizer"},
     {"", "schedulers", "scheduler"},
+    {"", "lr_scheduler", "scheduler"},
     {"", "lr", "optimizer.lr"},
+    {"", "learning_rate", "optimizer.lr"},
+    {"", "weight_decay", "optimizer.weight_decay"},
     {"", "device_train_microbatch_size", "microbatch_size"},
     {"", "save_interval", "checkpoint.interval"},
     {"", "save_num_checkpoints_to_keep", "checkpoint.keep"},

@@ -204,6 +204,21 @@ find_like(const struct et_option *a, const struct et_option *b, const char *key)
     return row ? row : eti_option_also(b, key, &mark);
 }
 
+/* "known: lr, momentum, ..." of the tables, or "" where that is too long for a hint. */
+static void
+list_keys(const struct et_option *a, const struct et_option *b, char *hint, size_t size)
+{
+    size_t used = append(hint, size, 0, "known: ");
+    const char *before = "";
+    for (int i = 0; i < 2; i++)
+        for (const struct et_option *row = i ? b : a; row && row->name; row++) {
+            used = append(hint, size, used, "%s%s", before, row->name);
+            before = ", ";
+        }
+    if (used >= size || !*before)
+        *hint = '\0';
+}
+
 void
 eti_unknown_key(const struct eti_fill *fill, const struct et_value *v, const char *path,
                 const struct et_option *a, const struct et_option *b)
@@ -228,11 +243,14 @@ eti_unknown_key(const struct eti_fill *fill, const struct et_value *v, const cha
     char key[ETI_PATH_BYTES], meant[ETI_PATH_BYTES];
     eti_path_join(key, is_file ? "" : path, v->key);
     eti_path_join(meant, is_file ? "" : path, near ? near : "");
-    if (near)
+    if (near) {
         et_diagnostics_add(fill->errors, ET_E_UNKNOWN, &at, is_file ? path : NULL,
                            like ? like->help : NULL,
                            "unknown key '%s' (did you mean '%s'?)", key, meant);
-    else
-        et_diagnostics_add(fill->errors, ET_E_UNKNOWN, &at, is_file ? path : NULL, NULL,
-                           "unknown key '%s'", key);
+    } else {
+        char hint[sizeof((struct et_diagnostic *)0)->hint];
+        list_keys(a, b, hint, sizeof hint);
+        et_diagnostics_add(fill->errors, ET_E_UNKNOWN, &at, is_file ? path : NULL,
+                           *hint ? hint : NULL, "unknown key '%s'", key);
+    }
 }
