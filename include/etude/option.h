@@ -219,9 +219,9 @@ const char *et_option_expects(const struct et_option *row, char *buf, size_t siz
 /* Its other names for people, "in_channels" or "bias, its opposite", commas between; ""
  * where it has none. Returns BUF. */
 const char *et_option_other_names(const struct et_option *row, char *buf, size_t size);
-/* The name of N in NAMES nearest to WORD (Damerau-Levenshtein); if none is near enough to
- * be what was meant, the only one of which WORD is a part: classes, num_classes; or NULL.
- */
+/* The name of N in NAMES nearest to WORD (Damerau-Levenshtein); if none is near
+ * enough to be what was meant, the only one of which WORD is a part, as classes of
+ * num_classes; or NULL. */
 const char *et_nearest(const char *word, const char *const *names, int n);
 
 #ifdef __cplusplus
