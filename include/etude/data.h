@@ -453,6 +453,8 @@ struct et_data_summary {
     double mean[ET_MAX_CHANNELS]; /* images: of pixels in [0, 1] */
     double std[ET_MAX_CHANNELS];  /* likewise */
     int64_t n_read;               /* samples or tokens that the figures are of */
+    int64_t n_unreadable;         /* samples besides, which a loader would skip */
+    char unreadable[256];         /* what is wrong with the first of them */
     int64_t n_counts;             /* classes, or the vocabulary's size; 0: neither */
     int64_t *counts;              /* how often each label or token occurs; owned */
     int n_first;                  /* entries of FIRST */

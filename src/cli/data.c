@@ -113,13 +113,18 @@ static void
 print_counts(const struct et_data_summary *s)
 {
     char n[32];
+    const char *const *names = s->facts.class_names;
     for (int64_t i = 0; i < s->n_counts && s->n_counts <= 32; i++)
-        et_print(stdout, "label %-4lld %s\n", (long long)i,
-                 cli_count(s->counts[i], n, sizeof n));
+        et_print(stdout, "label %-4lld %s%s%s\n", (long long)i,
+                 cli_count(s->counts[i], n, sizeof n), names ? "  " : "",
+                 names ? names[i] : "");
     printf("first     ");
     for (int i = 0; i < s->n_first; i++)
         printf(" %d", s->first[i]);
     et_print(stdout, "\nread       %s\n", cli_count(s->n_read, n, sizeof n));
+    if (s->n_unreadable > 0)
+        et_print(stdout, "unreadable %s, the first: %s\n",
+                 cli_count(s->n_unreadable, n, sizeof n), s->unreadable);
 }
 
 static json_t *
@@ -168,6 +173,9 @@ to_json(const struct et_data_summary *s)
                         (json_int_t)f->n_samples);
     json_object_set_new(all, "fields", fields_json(f));
     json_object_set_new(all, "read", json_integer((json_int_t)s->n_read));
+    json_object_set_new(all, "unreadable", json_integer((json_int_t)s->n_unreadable));
+    if (s->n_unreadable > 0)
+        json_object_set_new(all, "first_unreadable", json_string(s->unreadable));
     json_object_set_new(all, "counts", counts);
     if (x->kind == ET_FIELD_IMAGE) {
         json_object_set_new(all, "mean", mean);

@@ -189,6 +189,11 @@ run data inspect synthetic_images num_samples=20
 says out "20 of 32 x 32" "data inspect looks into one"
 run data inspect synthetic_images num_samples=20 --json
 says out '"n_samples": 20' "as JSON too"
+mkdir -p photos/cats photos/dogs
+printf 'P5 no' >photos/dogs/a.jpg
+run data inspect imagefolder path=photos
+exits 0 "a picture that cannot be read is no reason to fail"
+says out "unreadable 1, the first: photos/dogs/a.jpg: it does not begin as" "it is counted, and named"
 run data inspect text_bytes
 exits 64 "a dataset without the file it needs: exit 64"
 says err "needs path=" "says which option is missing"

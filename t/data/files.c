@@ -224,6 +224,13 @@ broken(void)
     write_bytes("broken/a/4.png", "plain text", 10);
     const char *set[] = {"transforms", middle, "max_corrupt", "0.4", NULL};
     need(cx, begin(&r, "imagefolder", "broken", set));
+    struct et_data_summary sum;
+    need(cx, et_data_summarise(cx, r.data, 0, &sum));
+    ok(sum.n_read == 4 && sum.n_unreadable == 2 && sum.counts[0] == 4 &&
+           strstr(sum.unreadable, "broken/a/1.png: "),
+       "a summary is of those that can be read, and names the first that cannot: %s",
+       sum.unreadable);
+    et_data_summary_release(cx, &sum);
     b = next(&r);
     et_loader_get_info(r.loader, &info);
     is_int(info.corrupt, 2, "broken files are counted");

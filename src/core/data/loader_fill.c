@@ -82,7 +82,7 @@ note_corrupt(struct et_loader *l, struct eti_slot *s, int64_t at,
     } else if (i == l->n_corrupt) {
         status = eti_why(&s->why, ET_EFORMAT,
                          "%.900s (sample %" PRId64 ", %" PRId64
-                         " already skipped of %" PRId64 " allowed)",
+                         " already skipped of %" PRId64 " allowed by max_corrupt)",
                          why->message, at, l->n_corrupt, l->max_corrupt);
     }
     pthread_mutex_unlock(&l->lock);

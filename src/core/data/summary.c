@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* summary.c: what a dataset holds, for `etude data inspect`. */
 #include <math.h>
+#include <stdio.h>
 
 #include "core/base/need.h"
 #include "core/data/fields.h"
@@ -57,6 +58,18 @@ note_label(const struct et_sample *sample, struct et_data_summary *s)
         s->first[s->n_first++] = label;
 }
 
+/* A sample whose file is damaged is counted; else STATUS is returned, with WHY. */
+static et_status
+note_failure(struct et_ctx *cx, et_status status, bool broken,
+             const struct et_error *why, struct et_data_summary *s)
+{
+    if (broken || status != ET_EFORMAT)
+        return ET_FAIL(cx, status, "%s", why->message);
+    if (s->n_unreadable++ == 0)
+        snprintf(s->unreadable, sizeof s->unreadable, "%.255s", why->message);
+    return ET_OK;
+}
+
 static et_status
 read_samples(struct et_ctx *cx, const struct et_dataset *data, int64_t n,
              struct et_data_summary *s)
@@ -76,8 +89,8 @@ read_samples(struct et_ctx *cx, const struct et_dataset *data, int64_t n,
             status =
                 eti_sample_decode(data, i, image, &decoder, &sample, &why, &broken);
         if (status != ET_OK) {
-            ET_FAIL(cx, status, "%s", why.message);
-            break;
+            status = note_failure(cx, status, broken, &why, s);
+            continue;
         }
         if (image >= 0)
             add_pixels(&sample.v[image].pixels, m);
