@@ -118,7 +118,8 @@ run(struct cli *c, struct et_recipe *recipe, struct source *from, cli_use_model 
     if (eti_recipe_check_available(c->cx, recipe, &errors) != ET_OK)
         return cli_fail_list(c, &errors, stderr);
     if (recipe->eval_data.n == 0)
-        return cli_fail(c, CLI_E_PARTS, NULL, "the recipe has no eval_data");
+        return cli_fail(c, CLI_E_PARTS, "add eval_data='{name: ..., batch_size: ...}'",
+                        "the recipe has no eval_data");
     int code = find_source(c, recipe, from);
     return code == CLI_OK ? assemble_and_use(c, recipe, from, use, data) : code;
 }

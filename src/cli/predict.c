@@ -176,7 +176,9 @@ predict(struct cli *c, struct eti_assembly *a, const struct eti_origin_run *from
     }
     et_trainer_free(&trainer);
     if (done == 0 && !wanted)
-        return cli_fail(c, CLI_E_OPERAND, NULL, "the recipe has no eval_data");
+        return cli_fail(c, CLI_E_OPERAND,
+                        "add eval_data='{name: ..., batch_size: ...}'",
+                        "the recipe has no eval_data");
     if (done == 0)
         return cli_fail(c, CLI_E_OPERAND, NULL, "the recipe has no eval_data '%s'",
                         (const char *)wanted);
