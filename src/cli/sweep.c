@@ -438,8 +438,9 @@ print_plan(const struct sweep *s)
     json_array_foreach(sweep_runs(&s->view), i, run) et_print(
         stdout, "%s  %s\n", sweep_run_name(run), sweep_run_set(run, text, sizeof text));
     for (int k = 0; k + 1 < s->rungs; k++)
-        et_print(stdout, "to %s: all of %zu, then %d\n",
-                 sweep_until(s->view.plan, k, s->max, until), i,
+        et_print(stdout, "to %s: all of %d, then %d\n",
+                 sweep_until(s->view.plan, k, s->max, until),
+                 k > 0 ? sweep_left(s->view.plan, k - 1) : (int)i,
                  sweep_left(s->view.plan, k));
     return CLI_OK;
 }

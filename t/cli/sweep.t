@@ -117,7 +117,10 @@ says err 'rung 1 of 3: 3 of 9 runs go on' "as is said"
 is "$(run runs >/dev/null; grep -c '9/9ep' out) $(grep -c 'h-.* 3/9ep' out) $(grep -c 'h-.* 1/9ep' out)" \
     "$((1 + 2 + 2)) 2 6" "the others have been trained for 1 and 3 epochs of 9"
 run sweep s.yaml --halving 3 --dry-run optimizer.lr=1,2,3,4,5,6,7,8,9
-says out 'to 3ep: all of 9, then 1' "--dry-run says the rungs"
+is "$(grep '^to ' out)" "to 1ep: all of 9, then 3
+to 3ep: all of 3, then 1" "--dry-run says the rungs"
+run sweep s.yaml --halving 3 --dry-run max_duration=4ep optimizer.lr=1,2,3,4,5,6,7,8,9
+says out 'to 1ep: all of 9' "of which the first has an epoch, however short the run"
 
 # ---- ended in its midst
 
