@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a supervisor makes of its ranks: of what they print and say, of commands that
+ * they do not take, of a start that comes to no end; and what its dumps tell of them.
+ * The test is the ranks, the hub and the front, and has the clock. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/base/seams.h"
+#include "dist/run/ring.h"
+#include "dist/run/stack.h"
+#include "dist/run/supervisor.h"
+#include "etude/control.h"
+#include "etude/run.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+enum { RANKS = 2, ROOM = 1 << 16 };
+
+static double time_is = 1000;
+static int hub, screen; /* our ends of the sockets of hub and front */
+static int says[RANKS], prints[RANKS], link_of[RANKS]; /* and of what ranks have */
+static struct etd_launch launch = {.nproc = RANKS, .world = RANKS, .timeout = 10};
+static struct etd_sup_rank ranks[RANKS];
+static struct etd_supervisor s = {.l = &launch, .rank = ranks, .failed = -1};
+
+static double
+test_clock(void)
+{
+    return time_is;
+}
+
+/* What FD has now, as a text. */
+static const char *
+take(int fd)
+{
+    static char text[ROOM];
+    ssize_t n = recv(fd, text, sizeof text - 1, MSG_DONTWAIT);
+    for (ssize_t i = 0; i < n; i++)
+        text[i] = text[i] ? text[i] : ' '; /* packets have binary heads */
+    text[n > 0 ? n : 0] = '\0';
+    return text;
+}
+
+/* The file at PATH. */
+static const char *
+content(const char *path)
+{
+    static char text[ROOM];
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    if (f)
+        fclose(f);
+    return text;
+}
+
+/* Rank I says a packet, and its supervisor hears it. */
+static void
+say(int i, enum etd_packet_kind kind, const char *body, size_t n)
+{
+    struct etd_bytes b = {0};
+    etd_packet_add(&b, kind, body, n);
+    if (b.failed || write(says[i], b.at, b.n) != (ssize_t)b.n)
+        bail("rank %d says nothing", i);
+    etd_bytes_free(&b);
+    etd_sup_read_packets(&s, i);
+}
+
+static void
+print(int i, const char *text)
+{
+    if (write(prints[i], text, strlen(text)) < 0)
+        bail("rank %d prints nothing", i);
+    etd_sup_read_prints(&s, i, 0);
+}
+
+/* ---- what ranks print and say ---- */
+
+static void
+test_opening(void)
+{
+    static const char open[] = "{\"threads\": 1}";
+    print(1, "before there was a run\n");
+    say(1, ETD_PACKET_OPEN, open, sizeof open - 1);
+    is_str(take(link_of[1]), "", "a rank waits for the first one's run");
+    say(0, ETD_PACKET_OPEN, open, sizeof open - 1);
+    for (int i = 0; i < RANKS; i++)
+        ok(strstr(take(link_of[i]), "\"directory\":\"run\""),
+           "rank %d is told where it is", i);
+    print(1, "and then\n");
+    is_str(content("run/logs/rank1.txt"), "before there was a run\nand then\n",
+           "the log of a rank has what it printed before there was one, too");
+    ok(strstr(take(screen), "\"directory\":\"run\""), "who looks on is told as well");
+}
+
+static void
+test_lines(void)
+{
+    say(0, ETD_PACKET_LINE, "\1of the first", 13);
+    say(1, ETD_PACKET_LINE, "\1of the second", 14);
+    const char *told = take(screen);
+    ok(strstr(told, "of the first") && !strstr(told, "of the second"),
+       "of the ranks' lines those of the first are shown");
+}
+
+/* ---- commands ---- */
+
+static void
+ask(unsigned char number, enum etd_op op, int ttl_ms)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    const struct etd_head head = {.kind = ETD_CMD};
+    struct etd_command c = {.op = op, .if_rev = -1, .ttl_ms = ttl_ms, .who = "me"};
+    c.id[0] = number;
+    if (op == ETD_OP_ANNOTATE)
+        snprintf(c.value, sizeof c.value, "look here");
+    size_t n = etd_command_write(bytes, sizeof bytes, &head, &c);
+    if (send(hub, bytes, n, 0) < 0)
+        bail("no hub");
+    etd_sup_hear(&s);
+}
+
+/* The kind of the answer that the hub hears now; ETD_KIND_COUNT: it hears none. */
+static enum etd_kind
+heard(void)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    struct etd_answer a;
+    struct etd_frame f;
+    struct etd_fault fault;
+    ssize_t n = recv(hub, bytes, sizeof bytes, MSG_DONTWAIT);
+    bool is = n > 0 && etd_read(bytes, (size_t)n, &f, &fault) == ET_OK &&
+              etd_answer_read(&f, &a);
+    return is ? a.kind : ETD_KIND_COUNT;
+}
+
+/* Seconds until the hub hears that a command has expired; MOST: it does not. */
+static int
+expires_after(int most)
+{
+    for (int i = 0; i < most; i++, time_is += 1) {
+        etd_sup_expire(&s);
+        if (heard() == ETD_EXPIRED)
+            return i;
+    }
+    return most;
+}
+
+static void
+test_expiry(void)
+{
+    struct et_request r;
+    ask(1, ETD_OP_PAUSE, 5000);
+    is_int(expires_after(100), 5, "a command that nobody takes expires in its time");
+    ok(!etd_board_next(s.board, &r), "and no rank is asked for it any more");
+    ask(2, ETD_OP_PAUSE, 60000);
+    is_int(expires_after(100), 60, "one that has more time later");
+    ask(3, ETD_OP_PAUSE, 5000);
+    ok(etd_board_next(s.board, &r), "one that a rank has taken");
+    is_int(expires_after(100), 100, "does not expire");
+    s.alive = 0;
+    is_int(expires_after(100), 0, "unless no rank is left: then it does at once");
+    s.alive = RANKS;
+    ask(4, ETD_OP_PAUSE, 60000);
+    s.alive = 0;
+    is_int(expires_after(100), 0, "as does one that they have not taken");
+    s.alive = RANKS;
+    etd_board_clear(s.board);
+}
+
+/* How many notes the log on the disk has. */
+static int
+notes(void)
+{
+    struct et_events *log;
+    struct et_record r;
+    bool got = true;
+    int n = 0;
+    need(s.cx, et_events_open(s.cx, "run/events.log", &log));
+    while (et_events_next(log, &r, &got) == ET_OK && got)
+        n += r.kind == ET_RECORD_ANNOTATION && strcmp(r.text, "look here") == 0;
+    et_events_close(&log);
+    return n;
+}
+
+static void
+test_note(void)
+{
+    ask(5, ETD_OP_ANNOTATE, 60000);
+    is_int((int)heard(), ETD_APPLIED, "a note is applied");
+    is_int(notes(), 1, "when readers of the log find it");
+}
+
+/* ---- dumps ---- */
+
+static void
+test_dumps(void)
+{
+    static char stack[10000];
+    const char *path = "run/dumps/rank1.txt";
+    const struct et_comm_look look = {.seq = 5, .kind = ET_COMM_BARRIER};
+    etd_board_collective(s.board, 1, &look);
+    etd_board_step(s.board, 1, 7);
+    s.failed = 1;
+    s.why[0] = '\0';
+    etd_sup_dump(&s);
+    is_str(s.why, "; dumps/rank1.txt has what it did last",
+           "why a run fails ends with where more is");
+    ok(strstr(content(path), "-- rank 1 of start 1: after batch 7,"),
+       "which has how far the rank was");
+    ok(strstr(content(path), "-- the last collective was barrier 5\n"),
+       "and the collective that it was in last");
+    s.restarts = 1;
+    etd_sup_dump(&s);
+    ok(strstr(content(path), "of start 1:") && strstr(content(path), "of start 2:"),
+       "that of another start stands behind it");
+    memset(stack, 's', sizeof stack);
+    ranks[1].stack = etd_stack_file();
+    if (ranks[1].stack < 0 ||
+        write(ranks[1].stack, stack, sizeof stack) != sizeof stack)
+        bail("no stack");
+    size_t before = strlen(content(path));
+    etd_sup_dump_stack(&s, 1);
+    is_int((int64_t)strlen(content(path)), (int64_t)(before + sizeof stack),
+           "and its whole stack, where it has left that");
+    close(ranks[1].stack);
+    ranks[1].stack = -1;
+    s.restarts = 0;
+    etd_sup_forget_start(&s);
+}
+
+/* ---- a start that comes to no end ---- */
+
+/* A rank that reads a byte when it is given one, and uses no processor otherwise. */
+static pid_t
+start_reader(int *to, int *from)
+{
+    int in[2], out[2];
+    char byte;
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
+        bail("no pipes");
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(in[1]);
+        close(out[0]);
+        while (read(in[0], &byte, 1) == 1 && write(out[1], &byte, 1) == 1)
+            ;
+        _exit(0);
+    }
+    close(in[0]);
+    close(out[1]);
+    *to = in[1];
+    *from = out[0];
+    return pid;
+}
+
+static void
+test_start(void)
+{
+    int to, from, status, seconds = 0;
+    char byte = 'x';
+    etd_sup_forget_start(&s);
+    ranks[0].pid = start_reader(&to, &from);
+    s.alive = 1;
+    for (; seconds < 40 && !s.hung; seconds++, time_is += 1) {
+        if (seconds % 8 == 7 && (write(to, &byte, 1) != 1 || read(from, &byte, 1) != 1))
+            bail("rank 0 is gone");
+        etd_sup_watch_start(&s);
+    }
+    ok(!s.hung, "a rank that reads now and then is at work, as long as it takes");
+    for (seconds = 0; seconds < 40 && !s.hung; seconds++, time_is += 1)
+        etd_sup_watch_start(&s);
+    ok(s.hung && seconds >= 9 && seconds <= 12,
+       "one that does nothing for the run's timeout, 10 s, hangs (after %d)", seconds);
+    ok(strstr(s.why, "rank 0 has not moved for 10 s: after batch 0"), "%s", s.why);
+    is_int(waitpid(ranks[0].pid, &status, 0), ranks[0].pid, "and is ended");
+    ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
+       "by the signal at which it leaves its stack");
+    close(to);
+    close(from);
+    ranks[0].pid = 0;
+}
+
+/* ---- all ---- */
+
+static void
+make_rank(int i)
+{
+    int from[2], out[2], link[2];
+    if (pipe2(from, O_CLOEXEC | O_NONBLOCK) != 0 ||
+        pipe2(out, O_CLOEXEC | O_NONBLOCK) != 0 ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) != 0)
+        bail("no pipes");
+    ranks[i] = (struct etd_sup_rank){.from = from[0],
+                                     .link = link[0],
+                                     .print = {out[0], -1},
+                                     .pidfd = -1,
+                                     .file = {-1, -1},
+                                     .log = -1,
+                                     .stack = -1,
+                                     .since_ba = -1};
+    says[i] = from[1];
+    prints[i] = out[1];
+    link_of[i] = link[1];
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct eti_seams seams = eti_system;
+    int commands[2], front[2];
+    void *block;
+    if (chdir(scratch_folder()) != 0 || setenv("XDG_STATE_HOME", ".", 1) != 0 ||
+        socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, commands) != 0 ||
+        socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, front) != 0)
+        bail("no folder, or no sockets");
+    seams.monotonic = test_clock;
+    eti_ctx_set_seams(cx, &seams);
+    need(cx, etd_board_new(cx, RANKS, &s.board));
+    need(cx, et_alloc(cx, ETD_RING_NAMES * sizeof *s.entry, &block));
+    s.entry = block;
+    launch.config.directory = "run";
+    s.cx = cx;
+    s.alive = RANKS;
+    s.hub_fd = commands[0];
+    hub = commands[1];
+    s.front = front[0];
+    screen = front[1];
+    for (int i = 0; i < RANKS; i++)
+        make_rank(i);
+    etd_sup_forget_start(&s);
+    test_opening();
+    test_lines();
+    test_expiry();
+    test_note();
+    test_dumps();
+    test_start();
+    for (int i = 0; i < RANKS; i++) {
+        etd_sup_close_rank(&s, i);
+        close(says[i]);
+        close(prints[i]);
+        close(link_of[i]);
+    }
+    et_run_close(&s.run);
+    etd_board_free(&s.board);
+    etd_bytes_free(&s.to_front);
+    et_free(cx, s.entry);
+    for (int i = 0; i < 2; i++) {
+        close(commands[i]);
+        close(front[i]);
+    }
+    et_ctx_free(&cx);
+    return done();
+}
