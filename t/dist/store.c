@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -230,6 +231,72 @@ test_goodbye(void)
     etd_server_stop(&server, false);
 }
 
+/* ---- rank 0 ends ---- */
+
+static struct etd_store *
+open_store(int rank)
+{
+    char why[256] = "";
+    struct etd_store *s;
+    config.rank = rank;
+    config.timeout_ms = 60000;
+    if (etd_store_open(&config, &s, why, sizeof why) != ET_OK)
+        bail("%s", why);
+    return s;
+}
+
+static void *
+close_store(void *data)
+{
+    struct etd_store *s = data;
+    etd_store_close(&s, 0);
+    return NULL;
+}
+
+/* Rank 0 has failed and ends; what the others report then, each hears of the other. */
+static void
+test_failed_rank_0(void)
+{
+    struct etd_report seen[WORLD];
+    pthread_t closing;
+    int fd[3];
+    config = (struct etd_store_config){.host = "127.0.0.1", .world = WORLD};
+    config.listener = etd_store_listen(config.host, &config.port);
+    struct etd_store *s = open_store(0);
+    for (int rank = 1; rank < 3; rank++)
+        fd[rank] = enter(rank, false);
+    if (pthread_create(&closing, NULL, close_store, s) != 0)
+        bail("no thread");
+    usleep(50000); /* by now it has left, were it to leave at once */
+    report(fd[1], 1);
+    report(fd[2], 2);
+    for (int rank = 1; rank < 3; rank++) {
+        hear(fd[rank], seen, sizeof seen);
+        ok(seen[0].fate == ETD_FATE_GONE && seen[1].fate == ETD_FATE_REPORTED &&
+               seen[1].seq == failed[1] && seen[2].fate == ETD_FATE_REPORTED &&
+               seen[2].seq == failed[2],
+           "a rank 0 that ends tells rank %d first who reported what", rank);
+        close(fd[rank]);
+    }
+    pthread_join(closing, NULL);
+}
+
+/* Rank 0 is gone without a word. */
+static void
+test_no_rank_0(void)
+{
+    struct etd_report seen[WORLD];
+    begin();
+    struct etd_store *s = open_store(1);
+    etd_server_stop(&server, false);
+    etd_store_report(s, 9, seen);
+    ok(seen[0].fate == ETD_FATE_GONE && seen[1].fate == ETD_FATE_REPORTED,
+       "a rank that nobody answers knows that rank 0 is gone, and that itself is not");
+    ok(seen[2].fate == ETD_FATE_SILENT && seen[3].fate == ETD_FATE_SILENT,
+       "and nothing of the others");
+    etd_store_close(&s, 0);
+}
+
 /* ---- haste ---- */
 
 /* A rank that goes on the moment it is let in: its next message is there before the
@@ -357,6 +424,8 @@ main(void)
         test_end(i);
     test_watch_ends();
     test_goodbye();
+    test_failed_rank_0();
+    test_no_rank_0();
     test_hasty();
     test_hellos();
     test_values();
