@@ -66,21 +66,46 @@ open_session(const char *path, struct seen *seen, struct et_session_options o)
     return s;
 }
 
-/* The state of the run in FOLDER, as run.json has it. */
+/* run.json of the run in DIRECTORY. */
 static const char *
-state_of(const char *directory)
+facts_of(const char *directory)
 {
-    static char path[1024], json[8192], state[64];
+    static char path[1024], json[8192];
     snprintf(path, sizeof path, "%s/run.json", directory);
     FILE *f = fopen(path, "re");
     size_t n = f ? fread(json, 1, sizeof json - 1, f) : 0;
     if (f)
         fclose(f);
     json[n] = '\0';
-    const char *at = strstr(json, "\"state\":");
+    return json;
+}
+
+/* The state that it has. */
+static const char *
+state_of(const char *directory)
+{
+    static char state[64];
+    const char *at = strstr(facts_of(directory), "\"state\":");
     if (!at || sscanf(at, "\"state\": \"%63[^\"]", state) != 1)
         snprintf(state, sizeof state, "none");
     return state;
+}
+
+/* The records of its log. */
+static int
+records_of(const char *directory)
+{
+    char path[1024];
+    struct et_events *log;
+    struct et_record r;
+    bool got = true;
+    int n = 0;
+    snprintf(path, sizeof path, "%s/events.log", directory);
+    need(cx, et_events_open(cx, path, &log));
+    while (et_events_next(log, &r, &got) == ET_OK && got)
+        n++;
+    et_events_close(&log);
+    return n;
 }
 
 /* ---- tests ---- */
@@ -108,11 +133,13 @@ test_fit(void)
        "what has no number is said");
     is_str(et_session_directory(s), folder, "the run has its directory");
     is_str(state_of(folder), "finished", "which says how it ended");
+    const int records = records_of(folder);
     ok(et_session_eval(s) == ET_OK, "the model is evaluated once more");
     is_str(state_of(folder), "finished", "which the run's directory has no part in");
     ok(et_session_fit(s) == ET_EINVAL, "a session trains once");
     (void)take_error(cx);
     et_session_close(&s);
+    is_int(records_of(folder), records, "nor has its log of the second evaluation");
 }
 
 /* Outputs of the model of S for the same numbers. */
@@ -183,6 +210,7 @@ test_trainer(void)
        "a session has one trainer, which may fit in parts");
     et_session_close(&s);
     is_str(state_of(other), "finished", "the run ends with its session");
+    ok(strstr(facts_of(other), "\"exit_code\": 0"), "as one that went well");
 
     s = open_session(recipe, NULL,
                      (struct et_session_options){.directory = other, .resume = true});

@@ -8,6 +8,7 @@
 #include "core/callbacks/callbacks.h"
 #include "core/checkpoint/archive.h"
 #include "core/graph/graph_impl.h"
+#include "etude/run.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -472,6 +473,93 @@ test_looks(struct et_state s)
        "nor is a module whose kind is ignored");
 }
 
+/* ---- what a run is at ---- */
+
+/* The records of a run's state, in words: "running run/batches=8; evaluating; ". */
+struct told {
+    struct et_sink sink; /* first */
+    char text[512];
+};
+
+static void
+tell(struct et_sink *sink, const struct et_record *r)
+{
+    struct told *told = (struct told *)sink;
+    size_t n = strlen(told->text);
+    if (r->kind != ET_RECORD_RUN)
+        return; /* fire begins a record */
+    n += (size_t)snprintf(told->text + n, sizeof told->text - n, "%s", r->text);
+    for (int i = 0; i < r->n && n < sizeof told->text; i++)
+        n += (size_t)snprintf(told->text + n, sizeof told->text - n, " %s=%g",
+                              r->entry[i].name, r->entry[i].value);
+    if (n < sizeof told->text)
+        snprintf(told->text + n, sizeof told->text - n, "; ");
+}
+
+/* What is told at EVENT. */
+static const char *
+told_at(struct et_callback *c, struct told *told, enum et_event event,
+        struct et_state *s)
+{
+    told->text[0] = '\0';
+    fire(c, event, s);
+    return told->text;
+}
+
+static void
+test_run_state(struct et_state s)
+{
+    static const struct {
+        struct et_time length;
+        const char *told;
+    } rows[] = {
+        {{3, ET_TIME_EPOCH}, "run/epochs=3 run/batches=30"},
+        {{70, ET_TIME_BATCH}, "run/batches=70"},
+        {{64, ET_TIME_SAMPLE}, "run/samples=64 run/batches=8"},
+        {{99, ET_TIME_TOKEN}, "run/tokens=99"},
+        {{50, ET_TIME_SECOND}, "run/seconds=50"},
+    };
+    struct told told = {.sink.write = tell};
+    struct own_clock *clock = own_clock(cx);
+    struct et_callback *c;
+    char want[160];
+    need(cx, et_run_watch(cx, &c));
+    need(cx, et_log_new(cx, &told.sink, &s.log));
+    s.train_len = 10;
+    s.batch_size = 8;
+    s.grad_accum = 2;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        s.max_duration = rows[i].length;
+        snprintf(want, sizeof want,
+                 "running %s run/epoch_batches=10 run/batch_size=8 run/grad_accum=2; ",
+                 rows[i].told);
+        is_str(told_at(c, &told, ET_EVENT_FIT_START, &s), want,
+               "a run says how long it is, in batches where that follows");
+    }
+    s.dataloader_len = 5;
+    for (int set = 0; set < 2; set++) {
+        s.dataloader_label = set ? "far" : "near";
+        s.eval_timestamp = (struct et_timestamp){0};
+        snprintf(want, sizeof want, "evaluating eval/%s/batches=5; ",
+                 s.dataloader_label);
+        is_str(told_at(c, &told, ET_EVENT_EVAL_START, &s), want,
+               "an evaluation is told when it begins, however soon behind another");
+        s.eval_timestamp.batch = 1;
+        is_str(told_at(c, &told, ET_EVENT_EVAL_BATCH_END, &s), "",
+               "not after each of its batches");
+        clock->now += 0.25;
+        s.eval_timestamp.batch = 2;
+        snprintf(want, sizeof want, "evaluating eval/%s/batch=2 eval/%s/batches=5; ",
+                 s.dataloader_label, s.dataloader_label);
+        is_str(told_at(c, &told, ET_EVENT_EVAL_BATCH_END, &s), want,
+               "but four times a second");
+    }
+    is_str(told_at(c, &told, ET_EVENT_FIT_END, &s), "running run/ended=1; ",
+           "and its end is told");
+    et_log_free(&s.log);
+    drop(&c);
+}
+
 int
 main(void)
 {
@@ -496,6 +584,7 @@ main(void)
     test_memory(*r.state);
     test_activations(*r.state);
     test_looks(*r.state);
+    test_run_state(*r.state);
     run_close(&r);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
