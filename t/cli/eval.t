@@ -54,6 +54,14 @@ exits 0 "load.strict: false takes those that do"
 is "$(cut -d' ' -f1 out)" "$(cut -d' ' -f1 text)" "and there are metrics"
 run eval one.yaml --load runs/there load.strict=false
 is "$(cat out)" "$(cat text)" "those of the run where all fit"
+run train one.yaml seed=4 --run_name other --run_directory runs/other --progress none
+run weights convert runs/other -o other.safetensors
+run eval runs/other
+cp out other
+run eval runs/there --load other.safetensors
+is "$(cat out)" "$(cat other)" "of a run with --load FILE the file's weights are evaluated"
+cmp -s other text
+is $? 1 "which are others"
 run eval nobody
 exits 66 "a name that no run has: exit 66"
 says err "nobody" "and a sentence"

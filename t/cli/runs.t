@@ -82,6 +82,8 @@ run annotate calm-heron "$(printf 'lr was \033[2J high')"
 exits 0 "annotate"
 run show calm-heron
 says out 'after 8ba  lr was \x1b[2J high' "the note is shown, with no escape"
+run annotate calm-heron again --json
+says out '"ba": 8' "in JSON it says behind which batch"
 run annotate calm-heron
 exits 64 "a note has a text: exit 64"
 run annotate nobody text
@@ -162,6 +164,8 @@ sed -i '$d' "$log"
 printf 'broken off' >>"$log"
 run logs calm-heron
 is "$(tail -1 out)" 'broken off' "the last line is printed, also where it was broken off"
+run logs calm-heron --level warn
+is "$(wc -c <out)" 0 "what the rank printed is no warning"
 sed -i '$d' "$log"
 run logs calm-heron -f
 exits 0 "a log of a run that has ended is not waited for"

@@ -17,6 +17,11 @@ run worker keygen --json
 exits 0 "a second time it stays"
 says out '"made": false' "and that is said"
 key=$(sed -n 's/^public //p' config/curve.key)
+run worker allow "$key"
+exits 77 "a machine lets no key in that is its own"
+says err "that is this machine's own key" "which is said"
+test ! -e config/authorized_keys
+ok $? "and no list is made"
 run worker keygen --key other.key
 exits 0 "--key is another file"
 other=$(sed -n 's/^public //p' other.key)
