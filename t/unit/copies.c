@@ -66,7 +66,7 @@ static const char *const settings[] = {
     "node",   "[a, {b: 2}]",
     "inner",  "{word: within, number: 4}",
     "part",   "{name: adam, betas: [0.8, 0.7]}",
-    "parts",  "{normalize: {mean: [0.5], std: [0.2], word: beside}}",
+    "parts",  "{resize: false, normalize: {mean: [0.5], std: [0.2], word: at}}",
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };
 
@@ -110,6 +110,8 @@ test_copy(void)
     describe(&to, after, sizeof after);
     is_str(after, before, "a copy says what the options said that are released");
     ok(to.beside == &cx, "what no row is about is copied as it stands");
+    ok(to.parts.n == 2 && to.parts.v[0].off && !to.parts.v[1].off,
+       "a part that is switched off stays it");
     et_options_release(table, &to);
     memset(&from, 0, sizeof from);
     need(cx, et_options_init(cx, table, &from));

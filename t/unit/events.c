@@ -644,6 +644,32 @@ test_kinds(struct et_ctx *cx)
     et_events_close(&e);
 }
 
+/* A note of before the log was gone on with, and a summary of summaries over both. */
+static void
+test_kinds_go_on(struct et_ctx *cx)
+{
+    struct eti_events_writer w;
+    struct et_record r;
+    int64_t cut;
+    bool got;
+    remove("events.log");
+    forget();
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    eti_events_write(&w, &(struct et_record){.kind = ET_RECORD_ANNOTATION,
+                                             .text = "once, in the beginning"});
+    write_batches(&w, 1, 3000);
+    eti_events_end(&w);
+    need(cx, eti_events_continue(cx, ".", &cut, &w));
+    write_batches(&w, 3001, 36000);
+    eti_events_end(&w);
+    struct et_events *e = open_log(cx);
+    need(cx, et_events_only(e, UINT64_C(1) << ET_RECORD_ANNOTATION));
+    need(cx, et_events_next(e, &r, &got));
+    is_str(got ? r.text : "", "once, in the beginning",
+           "a record of a kind is found, whoever wrote it how long ago");
+    et_events_close(&e);
+}
+
 /* More series than fit into a record, or a summary. */
 static void
 test_wide(struct et_ctx *cx)
@@ -907,6 +933,7 @@ main(void)
     test_resumes(cx);
     test_note(cx);
     test_kinds(cx);
+    test_kinds_go_on(cx);
     test_facts(cx);
     test_seek(cx);
     test_full_disk(cx);
