@@ -100,6 +100,18 @@ test_once(void)
     ok(strstr(text, "its computing. "), "with what it is this time");
 }
 
+/* What was the beginning of the time before is none of the next. */
+static void
+test_moment(void)
+{
+    const struct step slow = {200, 50, 1};
+    begin();
+    is_int(count(tell(4, 8, slow)), 1,
+           "one that has been slow for 24 batches is told of");
+    is_int(count(tell(1, 8, usual)) + count(tell(1, 8, slow)), 0,
+           "right behind that a moment changes nothing, either");
+}
+
 static void
 test_queue(void)
 {
@@ -153,6 +165,7 @@ main(void)
     s.front = pair[0];
     said = pair[1];
     test_once();
+    test_moment();
     test_queue();
     test_median();
     etd_bytes_free(&s.to_front);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "t/tui/made.h"
+#include "tui/samples.h"
 
 static struct et_ctx *cx;
 
@@ -290,6 +291,58 @@ test_chart_keys(void)
     made_free(&m);
 }
 
+/* ---- samples ---- */
+
+static int n_asked;
+
+static et_status
+count_asked(void *owner, struct tui_job *job, const char *const *words,
+            const char *const *after)
+{
+    (void)owner, (void)job, (void)words, (void)after;
+    n_asked++;
+    return ET_OK;
+}
+
+/* Data of TOTAL samples, of which the first SHOWN have come; right is pressed when the
+ * last of them stands on the screen: how often others are asked for. */
+static int
+asked_behind(int total, int shown)
+{
+    struct tui_samples s = {.is_open = true, .start = count_asked, .shown = 1};
+    json_t *list = json_array();
+    for (int i = 0; i < shown; i++)
+        json_array_append_new(list, json_object());
+    s.all = json_pack("{s:i, s:o}", "samples", total, "shown", list);
+    s.first = shown - 1;
+    n_asked = 0;
+    (void)tui_samples_act(&s, TUI_DO_everywhere_right);
+    json_decref(s.all);
+    return n_asked;
+}
+
+static void
+test_samples(void)
+{
+    is_int(asked_behind(9, 8), 1, "right asks for the samples behind those that came");
+    is_int(asked_behind(8, 8), 0, "behind the last there are none to ask for");
+}
+
+/* ---- filters ---- */
+
+static void
+test_filter(void)
+{
+    struct made *m = run();
+    struct tui_sieve s = {0};
+    tui_sieve_set(m->app, &s, "a=1");
+    is_str(s.text, "a=1", "a filter is what was typed");
+    tui_sieve_set(m->app, &s, "a<");
+    ok(!*s.text && !s.filter, "a text that is none is not kept: all pass");
+    tui_sieve_release(&s);
+    made_free(&m);
+}
+
 int
 main(void)
 {
@@ -305,6 +358,8 @@ main(void)
     test_refusals();
     test_metrics();
     test_chart_keys();
+    test_samples();
+    test_filter();
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
     et_ctx_free(&cx);
