@@ -125,6 +125,30 @@ test_whole(void)
     heard_forget();
 }
 
+static int
+count_records(void)
+{
+    int n = 0;
+    for (int i = 0; i < heard_n; i++)
+        n += (int)heard_frame(i).head.kind < ET_RECORD_COUNT;
+    return n;
+}
+
+/* Records cost a viewer's credit, as pieces of a snapshot do. */
+static void
+test_credit_of_records(void)
+{
+    struct etd_session *s = heard_open(false);
+    heard_hello(s, 1, h.name, 0, 5);
+    (void)heard_drive(s);
+    is_int(count_records(), 5, "a viewer with room for five records is sent five");
+    ping(s, 3, false);
+    (void)heard_drive(s);
+    is_int(count_records(), 8, "with room for three more, three more");
+    etd_session_free(&s);
+    heard_forget();
+}
+
 static void
 test_credit(void)
 {
@@ -728,6 +752,7 @@ main(void)
     heard_host = (struct etd_host){.cx = h.cx, .starts = {.cx = h.cx}};
     test_whole();
     test_credit();
+    test_credit_of_records();
     test_large();
     test_earlier();
     test_after();
