@@ -3,9 +3,10 @@
  * process needs nothing of it.
  *
  * A rank is one process with one device; a run has world of them, each with a copy of
- * the model. Core declares here what it needs of them, and whoever starts a rank fills
- * it: src/dist with Gloo for ranks of one machine. A communicator of NULL is a run of
- * one rank: every collective is done already, and copies nothing it need not copy.
+ * the model. The library declares here what it needs of them, and whoever starts a rank
+ * fills it: the program, by Gloo, for ranks of one machine. A communicator of NULL is a
+ * run of one rank: every collective is done already, and copies nothing it need not
+ * copy.
  *
  * Collectives are called by all ranks in the same order with the same sizes; they come
  * back when this rank's part is done. Sums are added in an order that depends on world

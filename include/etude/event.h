@@ -37,8 +37,7 @@
  * the midst of an epoch.
  *
  * BEFORE_DATALOADER fires once more when the loader is exhausted. The names are those
- * of MosaicML Composer (composer/core/event.py). src/core/trainer/fit.c is this
- * comment with code in it. */
+ * of MosaicML Composer (composer/core/event.py). */
 #ifndef ETUDE_EVENT_H
 #define ETUDE_EVENT_H
 

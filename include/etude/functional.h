@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* functional.h: what the algorithms do, as functions.
  *
- * Each is the pure core of the algorithm that its comment names, whose file in
- * src/core/algorithms has formulas and sources: no state, no events, random numbers as
- * arguments. Those on a graph append nodes and return NULL as the functions of op.h do.
+ * Each is the pure core of the algorithm that its comment names, of which
+ * etude-algorithms(7) has the options and the source: no state, no events, random
+ * numbers as arguments. Those on a graph append nodes and return NULL as the functions
+ * of op.h do.
  *
  * ELAPSED is a fraction of the run, in [0, 1]. */
 #ifndef ETUDE_FUNCTIONAL_H

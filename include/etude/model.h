@@ -259,7 +259,7 @@ ET_NODISCARD et_status et_model_set_param(struct et_model *m, const char *name,
 /* Every parameter and buffer from the safetensors file at PATH, or from the files of
  * the folder PATH as Hugging Face has them, by its full name, whatever its dtype; bound
  * or not. Names may also be those that Hugging Face, torchvision and timm give to the
- * same tensors, and have the prefixes that wrappers add (core/models/weight_maps.c).
+ * same tensors, and have the prefixes that wrappers add ("module.", "_orig_mod.").
  * Names and shapes must be the model's, all of them; what other libraries save and
  * nothing is computed from (num_batches_tracked, masks, a tied head that equals its
  * table) may be there besides. ENOENT: no file. EFORMAT: it lies, is a pickle, or does

@@ -261,12 +261,14 @@ ET_NODISCARD et_status et_module_bind(struct et_ctx *cx, struct et_module *root,
 
 /* Changes the rules by which the leaves of ROOT get their first values. Of weights of
  * linear and convolution layers: "kaiming_normal", "kaiming_uniform", "xavier_normal",
- * "xavier_uniform". Of convolutions alone: "conv_fan_out_normal", "conv_fan_in_normal"
- * (He et al.; N(0, 2/fan)), "conv_zero_bias". Of linear layers alone:
+ * "xavier_uniform": N(0, 2/fan_in), U(+-sqrt(6/fan_in)), N(0, 2/(fan_in + fan_out)),
+ * U(+-sqrt(6/(fan_in + fan_out))). Of convolutions alone: "conv_fan_out_normal",
+ * "conv_fan_in_normal" (N(0, 2/fan)), "conv_zero_bias". Of linear layers alone:
  * "linear_fan_out_uniform" (U(+-1/sqrt(fan_out))), "linear_small_normal" (N(0,
- * 0.02^2)), "linear_zero_bias", "linear_log_constant_bias". Of batch norm: "bn_ones",
- * "bn_uniform". Several apply in turn. EINVAL, with the list as hint, for another name.
- * The rules: src/core/modules/init.c. */
+ * 0.02^2)), "linear_zero_bias", "linear_log_constant_bias" (-log of the outputs). Of
+ * batch norm: "bn_ones", "bn_uniform" (U(0, 1)). Several apply in turn. EINVAL, with
+ * the list as hint, for another name. Sources: He et al. 2015, arXiv 1502.01852; Glorot
+ * and Bengio 2010. */
 ET_NODISCARD et_status et_module_initializer(struct et_ctx *cx, struct et_module *root,
                                              const char *name);
 extern const char *const et_initializer_names[]; /* NULL-terminated */
