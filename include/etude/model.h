@@ -9,7 +9,8 @@
  *                                          .num_classes = 10};
  *     ET_TRY(et_model_new(cx, et_model_class_find("lenet"), NULL, &facts, &model));
  *     ET_TRY(et_model_bind_space(model, dev, seed, &space));
- */
+ *
+ * A model of one's own is a struct et_model_class: examples/plugin_model.c. */
 #ifndef ETUDE_MODEL_H
 #define ETUDE_MODEL_H
 

@@ -15,7 +15,9 @@
  * Names are dotted paths as in torchvision, timm and Hugging Face
  * ("layer1.0.conv1.weight"), so safetensors weights load without a converter.
  *
- * The tree may be a DAG: a module reachable by several paths is counted. */
+ * The tree may be a DAG: a module reachable by several paths is counted.
+ *
+ * A layer of one's own is a struct et_module_class: examples/plugin_layer.c. */
 #ifndef ETUDE_MODULE_H
 #define ETUDE_MODULE_H
 

@@ -14,7 +14,10 @@
  *
  * What it calls (et_add, et_alloc ...) it finds in the program that loads it, which
  * exports the functions of these headers; it need not be linked with anything of Etude.
- * examples/plugin.c is one.
+ * examples/plugin.c is one, with an optimizer and a callback; plugin_layer.c beside it
+ * has a layer, plugin_model.c a model, plugin_schedule.c a schedule, plugin_data.c a
+ * data set, a loss and a metric, and plugin_adafactor.c an optimizer with states of
+ * shapes of their own.
  *
  * The user allows a library by name, absolute path and SHA-256 in config.yaml ("etude
  * config set plugins.hello '{path: /home/me/hello.so, sha256: 12ab...}'"); a recipe

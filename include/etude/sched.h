@@ -6,6 +6,8 @@
  * initial_lr times the product of all schedulers at the timestamp with k finished
  * batches: no lag.
  *
+ * A schedule of one's own is a struct et_scheduler_class: examples/plugin_schedule.c.
+ *
  * All times are resolved by et_time_resolve at every evaluation; "t" below is the
  * timestamp's counter in the unit that results.
  *
