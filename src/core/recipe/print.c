@@ -24,6 +24,8 @@ add_part(struct eti_text *t, const struct et_option *row, const struct et_part *
     };
     for (int i = 0; i < 2; i++)
         for (const struct et_option *o = targets[i].table; o && o->name; o++) {
+            if (i > 0 && eti_option_find(targets[0].table, o->name))
+                continue; /* as it is read: the component's own goes first */
             eti_text_add(t, ", %s: ", o->name);
             eti_text_add_option(t, o, targets[i].options);
         }

@@ -27,6 +27,8 @@ struct spot {
     const struct et_component *part; /* named by it; NULL: it names none */
 };
 
+static void walk_row(struct walker *w, const struct et_option *row, const void *options,
+                     struct spot *s);
 static void walk_table(struct walker *w, const struct et_option *table,
                        const void *options, struct spot *s);
 
@@ -50,13 +52,17 @@ emit(struct walker *w, const struct spot *s, const char *key, const char *value,
     w->fn(w->data, &line);
 }
 
-/* A line for KEY, then those of a PART's own options; NAMED: the key is its name. */
+/* The options of PART, then the keys that may stand beside them. A key that is both is
+ * its own: labelled_text has a label, as evaluators do. */
 static void
 walk_options(struct walker *w, const struct et_option *row, const struct et_part *part,
              struct spot *s)
 {
-    walk_table(w, part->component->options, part->options, s);
-    walk_table(w, row->sub, part->extra, s);
+    const struct et_option *own = part->component->options;
+    walk_table(w, own, part->options, s);
+    for (const struct et_option *o = row->sub; o && o->name; o++)
+        if (w->status == ET_OK && !eti_option_find(own, o->name))
+            walk_row(w, o, part->extra, s);
 }
 
 static void
