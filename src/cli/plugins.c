@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "core/base/checks.h"
+#include "core/plugin/develop.h"
 #include "core/recipe/recipe.h"
 #include "etude/plugin.h"
 
@@ -130,6 +132,17 @@ cli_load_plugins(void *data, const char *const *names, const struct et_place *pl
     return ET_OK;
 }
 
+/* Who is asked for all says of which it warns. */
+static et_status
+load_quietly(struct cli *c, const char *const *names, int n,
+             struct et_diagnostics *errors)
+{
+    eti_ctx_mute(c->cx, true);
+    et_status status = load(c, names, NULL, n, errors);
+    eti_ctx_mute(c->cx, false);
+    return status;
+}
+
 /* Loads all at once. If that fails, adds one plugin at each try, and leaves out those
  * that fail. */
 static void
@@ -140,7 +153,7 @@ load_all(struct cli *c)
     struct et_diagnostics all = {0};
     for (int i = 0; i < n && names; i++)
         names[i] = c->config->plugin[i].name;
-    if (!names || n == 0 || load(c, names, NULL, n, &all) == ET_OK) {
+    if (!names || n == 0 || load_quietly(c, names, n, &all) == ET_OK) {
         free(names);
         return;
     }
@@ -148,7 +161,7 @@ load_all(struct cli *c)
     for (int i = 0; i < n; i++) {
         struct et_diagnostics errors = {0};
         names[good] = c->config->plugin[i].name;
-        if (load(c, names, NULL, good + 1, &errors) == ET_OK)
+        if (load_quietly(c, names, good + 1, &errors) == ET_OK)
             good++;
         else
             et_report(c->cx, ET_LOG_WARN, "plugin %s: %s", names[good],
@@ -161,8 +174,10 @@ load_all(struct cli *c)
 const struct et_registry *
 cli_all_components(struct cli *c)
 {
-    if (!c->registry)
+    if (!c->registry) {
         load_all(c);
+        eti_plugins_warn(c->plugins ? c->plugins->set : NULL, NULL);
+    }
     return c->registry ? c->registry : et_registry_core();
 }
 
@@ -170,7 +185,14 @@ const struct et_component *
 cli_find_component(struct cli *c, enum et_kind kind, const char *name)
 {
     const struct et_component *found = et_registry_find(NULL, kind, name);
-    return found ? found : et_registry_find(cli_all_components(c), kind, name);
+    if (found)
+        return found;
+    if (!c->registry)
+        load_all(c);
+    found = et_registry_find(c->registry, kind, name);
+    if (found && c->plugins)
+        eti_plugins_warn(c->plugins->set, found);
+    return found;
 }
 
 const char *

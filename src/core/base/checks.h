@@ -10,6 +10,8 @@ struct et_device;
 
 /* Has et_ctx_set_checks turned them on? */
 bool eti_ctx_checks(const struct et_ctx *cx);
+/* While it is on, CX logs nothing: what is asked now is asked, and said, again. */
+void eti_ctx_mute(struct et_ctx *cx, bool on);
 /* Says that a close or free function has done nothing, as et_ctx_set_checks has it. */
 void eti_ctx_refuse(struct et_ctx *cx, const char *fmt, ...) ET_PRINTF(2, 3);
 

@@ -22,6 +22,7 @@ enum {
 struct et_ctx {
     struct et_error error;
     enum et_log_level log_level;
+    bool muted;
     et_log_fn *log;
     void *log_data;
     struct et_tracer *tracer; /* NULL: none */
@@ -227,6 +228,12 @@ et_ctx_set_log(struct et_ctx *cx, enum et_log_level level, et_log_fn *fn, void *
 }
 
 void
+eti_ctx_mute(struct et_ctx *cx, bool on)
+{
+    cx->muted = on;
+}
+
+void
 et_ctx_set_tracer(struct et_ctx *cx, struct et_tracer *t)
 {
     if (!cx)
@@ -243,7 +250,7 @@ et_ctx_tracer(const struct et_ctx *cx)
 void
 et_report(struct et_ctx *cx, enum et_log_level level, const char *fmt, ...)
 {
-    if (!cx || !cx->log || level < cx->log_level)
+    if (!cx || !cx->log || cx->muted || level < cx->log_level)
         return;
     char text[2048];
     va_list args;

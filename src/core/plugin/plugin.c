@@ -20,13 +20,16 @@
 
 #include "core/base/layouts.h"
 #include "core/base/need.h"
+#include "core/plugin/develop.h"
 #include "core/plugin/elf.h"
+#include "core/plugin/fields.h"
 #include "core/recipe/recipe.h"
 #include "etude/plugin.h"
 
 enum {
     MOST_BYTES = 1 << 30,
     DIGEST_TEXT = 2 * crypto_hash_sha256_BYTES + 1,
+    DEVELOPED_TEXT = 13,
     NAME_BYTES = 32
 };
 
@@ -37,6 +40,8 @@ struct loaded {
     struct et_plugin own; /* its et_plugin; lists that this does not have are empty */
     uintptr_t begin, end; /* of what is mapped */
     int copy;             /* the sealed memory */
+    char name[64];
+    char developed[DEVELOPED_TEXT]; /* of its digest; "": it is the one allowed */
 };
 
 struct et_plugins {
@@ -57,6 +62,7 @@ struct opening {
     const void *bytes; /* of the copy */
     struct et_plugin head;
     size_t class_size[ET_KIND_COUNT]; /* of its classes, by their kind */
+    char developed[DEVELOPED_TEXT];   /* as of struct loaded */
 };
 
 static void refuse(const struct opening *o, int code, const char *hint, const char *fmt,
@@ -126,6 +132,14 @@ copy_file(struct opening *o)
     return o->bytes != NULL;
 }
 
+static void
+warn_of(struct et_ctx *cx, const char *name, const char *path, const char *developed)
+{
+    et_report(cx, ET_LOG_WARN,
+              "plugin %s is under development: %s is loaded as it is (SHA-256 %s...)",
+              name, path, developed);
+}
+
 static bool
 check_digest(struct opening *o)
 {
@@ -137,10 +151,8 @@ check_digest(struct opening *o)
     }
     sodium_bin2hex(text, sizeof text, digest, sizeof digest);
     if (o->entry->develop) {
-        et_report(o->cx, ET_LOG_WARN,
-                  "plugin %s is under development: %s is loaded as it is (SHA-256 "
-                  "%.12s...)",
-                  o->entry->name, o->entry->path, text);
+        snprintf(o->developed, sizeof o->developed, "%.12s", text);
+        warn_of(o->cx, o->entry->name, o->entry->path, o->developed);
         return true;
     }
     if (strcmp(text, o->entry->sha256) == 0)
@@ -300,34 +312,49 @@ is_name(const char *name, bool capitals)
     return *name != '\0';
 }
 
-/* Names that recipes can write, that nobody has yet. */
+/* What is wrong with component I of KIND of the plugin P, into WHY; false: nothing.
+ * Names are ones that recipes can write and nobody has yet. */
+static bool
+find_fault(const struct opening *o, const struct et_plugins *all,
+           const struct et_plugin *p, enum et_kind kind, int i, char *why, size_t size)
+{
+    const struct et_component *c = component(p, kind, i);
+    const char *name = c->name ? c->name : "", *fault = NULL;
+    if (!is_name(name, kind == ET_KIND_METRIC))
+        fault = kind == ET_KIND_METRIC ? " is no name: letters, 0-9 and _"
+                                       : " is no name: a-z, 0-9 and _";
+    else if (et_registry_find(&all->registry, kind, name))
+        fault = " is a name that is taken";
+    for (int k = 0; k < i && !fault; k++)
+        if (strcmp(component(p, kind, k)->name, name) == 0)
+            fault = " is there twice";
+    if (!fault && c->class_size != o->class_size[kind])
+        fault = " does not say the size of its class";
+    if (!fault && !c->class_name)
+        fault = ": the field .info.class_name is missing";
+    if (!fault && !c->summary)
+        fault = ": the field .info.summary is missing";
+    if (fault)
+        snprintf(why, size, "%s", fault);
+    return fault || eti_class_lacks(kind, c, why, size);
+}
+
 static bool
 check_components(const struct opening *o, const struct et_plugins *all,
                  const struct et_plugin *p)
 {
-    for (int kind = 0; kind < ET_KIND_COUNT; kind++) {
+    char why[160];
+    for (int k = 0; k < ET_KIND_COUNT; k++) {
+        const enum et_kind kind = (enum et_kind)k;
         const struct et_component *c;
-        for (int i = 0; (c = component(p, (enum et_kind)kind, i)) != NULL; i++) {
-            const char *word = et_kind_word((enum et_kind)kind), *why = NULL;
-            const char *name = c->name ? c->name : "";
-            if (!is_name(name, kind == ET_KIND_METRIC))
-                why = kind == ET_KIND_METRIC ? "is no name: letters, 0-9 and _"
-                                             : "is no name: a-z, 0-9 and _";
-            else if (et_registry_find(&all->registry, (enum et_kind)kind, name))
-                why = "is a name that is taken";
-            for (int k = 0; k < i && !why; k++)
-                if (strcmp(component(p, (enum et_kind)kind, k)->name, name) == 0)
-                    why = "is there twice";
-            const char *hint = NULL;
-            if (!c->class_name || !c->summary)
-                why = "lacks class_name or summary";
-            if (!why && c->class_size != o->class_size[kind]) {
-                why = "does not say the size of its class";
-                hint = "its .info begins with ET_CLASS(...): see plugin.h";
-            }
-            if (!why)
+        for (int i = 0; (c = component(p, kind, i)) != NULL; i++) {
+            if (!find_fault(o, all, p, kind, i, why, sizeof why))
                 continue;
-            refuse(o, ET_E_PLUGIN_BAD, hint, "%s '%s' %s", word, name, why);
+            refuse(o, ET_E_PLUGIN_BAD,
+                   c->class_size == o->class_size[kind]
+                       ? NULL
+                       : "its .info begins with ET_CLASS(...): see plugin.h",
+                   "%s '%s'%s", et_kind_word(kind), c->name ? c->name : "", why);
             return false;
         }
     }
@@ -383,6 +410,8 @@ map_library(struct opening *o, struct et_plugins *all)
     if (found && take_lists(o, l, found) && check_components(o, all, l->plugin)) {
         eti_elf_range(found, &l->begin, &l->end);
         l->copy = o->copy;
+        snprintf(l->name, sizeof l->name, "%s", o->entry->name);
+        memcpy(l->developed, o->developed, sizeof l->developed);
         o->copy = -1;
         all->n++;
         return;
@@ -521,4 +550,25 @@ et_plugins_owner(const struct et_plugins *plugins, const void *address)
         if (at >= plugins->v[i].begin && at < plugins->v[i].end)
             return plugins->v[i].path;
     return NULL;
+}
+
+static bool
+has_component(const struct et_plugin *p, const struct et_component *wanted)
+{
+    const struct et_component *c;
+    for (int kind = 0; kind < ET_KIND_COUNT; kind++)
+        for (int i = 0; (c = component(p, (enum et_kind)kind, i)) != NULL; i++)
+            if (c == wanted)
+                return true;
+    return false;
+}
+
+void
+eti_plugins_warn(const struct et_plugins *plugins, const struct et_component *component)
+{
+    for (int i = 0; plugins && i < plugins->n; i++) {
+        const struct loaded *l = &plugins->v[i];
+        if (*l->developed && (!component || has_component(l->plugin, component)))
+            warn_of(plugins->cx, l->name, l->path, l->developed);
+    }
 }
