@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/assemble/assemble.h"
+#include "core/assemble/parts.h"
 #include "core/assemble/saving.h"
 #include "core/data/stand_in.h"
 #include "core/optim/group.h"
@@ -306,7 +307,10 @@ make_model(struct eti_assembly *a)
     find_facts(a, &info, &facts);
     const struct et_model_options *options = part->options;
     facts.registry = eti_recipe_registry(a->recipe);
-    ET_TRY(et_model_new(a->cx, c, options, &facts, &a->model));
+    et_status status = et_model_new(a->cx, c, options, &facts, &a->model);
+    if (c->info.class_size > 0) /* a plugin's: what is it of that says so? */
+        status = eti_part_refused(a->cx, part, "model", -1, status);
+    ET_TRY(status);
     if (a->recipe->loss.component)
         et_model_set_loss(a->model, ETI_CLASS(loss, a->recipe->loss.component),
                           a->recipe->loss.options);
@@ -415,8 +419,10 @@ eti_assemble_algorithms(struct eti_assembly *a, struct et_recipe *recipe)
             continue;
         if (n == ET_MAX_ALGORITHMS)
             return too_many(a, "algorithms");
-        ET_TRY(et_algorithm_new(a->cx, ETI_CLASS(algorithm, part->component),
-                                part->options, &a->algorithm[n]));
+        et_status status =
+            et_algorithm_new(a->cx, ETI_CLASS(algorithm, part->component),
+                             part->options, &a->algorithm[n]);
+        ET_TRY(eti_part_refused(a->cx, part, "algorithms", -1, status));
         a->config.n_algorithms = ++n;
     }
     a->config.algorithms = a->algorithm;
@@ -549,6 +555,7 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
     ET_TRY(choose_rules(a));
     ET_TRY(choose_metrics(a));
     ET_TRY(eti_assemble_algorithms(a, recipe));
+    ET_TRY(eti_parts_check(a));
     a->stage = ETI_STAGE_RUN;
     return ET_OK;
 }

@@ -8,7 +8,11 @@
 
 /* setup.c: what products are computed in from the next step on; ENOTSUP. */
 ET_NODISCARD et_status eti_take_precision(struct et_trainer *t, int precision);
-/* prepare.c: how long the run is to be, from config and the loader. */
+/* prepare.c: how long a run of CONFIG is to be. */
+ET_NODISCARD et_status eti_run_length(struct et_ctx *cx,
+                                      const struct et_trainer_config *config,
+                                      struct et_run_length *out);
+/* The same of T's, which its state has, too, and its schedules are checked. */
 ET_NODISCARD et_status eti_set_length(struct et_trainer *t);
 /* Everything of OPTIONS, and the loader at the timestamp's place. */
 ET_NODISCARD et_status eti_prepare_fit(struct et_trainer *t,

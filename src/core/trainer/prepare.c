@@ -36,19 +36,33 @@ check_schedules(struct et_trainer *t)
 }
 
 et_status
+eti_run_length(struct et_ctx *cx, const struct et_trainer_config *config,
+               struct et_run_length *out)
+{
+    const double ratio = config->scale_schedule_ratio;
+    struct et_loader_info info = {.batches_per_epoch = -1};
+    if (config->train)
+        et_loader_get_info(config->train, &info);
+    *out = (struct et_run_length){
+        .max_duration = ET_TIME_UNSET,
+        .dataloader_len = info.batches_per_epoch,
+        .scale_schedule_ratio = ratio > 0 ? ratio : 1,
+    };
+    if (!eti_is_given(config->max_duration))
+        return ET_OK;
+    return et_time_scale_duration(cx, config->max_duration, out->scale_schedule_ratio,
+                                  &out->max_duration);
+}
+
+et_status
 eti_set_length(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    double ratio = t->config.scale_schedule_ratio;
-    t->length.scale_schedule_ratio = ratio > 0 ? ratio : 1;
-    t->length.max_duration = s->max_duration = ET_TIME_UNSET;
-    t->length.dataloader_len = -1;
+    ET_TRY(eti_run_length(s->cx, &t->config, &t->length));
+    s->max_duration = t->length.max_duration;
     measure_data(t);
     if (!eti_is_given(t->config.max_duration))
         return ET_OK;
-    ET_TRY(et_time_scale_duration(s->cx, t->config.max_duration,
-                                  t->length.scale_schedule_ratio, &s->max_duration));
-    t->length.max_duration = s->max_duration;
     return t->config.train ? check_schedules(t) : ET_OK; /* else only to evaluate */
 }
 
