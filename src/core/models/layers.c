@@ -168,6 +168,54 @@ static et_status build_list(const struct builder *b, const struct level *outer,
                             const struct eti_network *network, struct shape *shape,
                             struct et_module **out);
 
+/* A plugin's layers have a size of their class (etude/option.h). */
+static bool
+is_own(const struct eti_network_item *item)
+{
+    return item->layer->class_size > 0;
+}
+
+/* Notes what item AT of ROW, a plugin's layer, is to make of IN. */
+static void
+note_own(struct eti_row_module *row, int at, const struct eti_network_item *item,
+         const struct shape *in, const struct shape *out)
+{
+    const struct et_value *v = item->at;
+    if (row->n_own == ETI_WAYS_OWN)
+        return;
+    struct eti_row_own *own = &row->own[row->n_own++];
+    *own = (struct eti_row_own){.item = at};
+    memcpy(own->in, in->v, sizeof own->in);
+    memcpy(own->out, out->v, sizeof own->out);
+    if (!v->source->name)
+        return;
+    const struct et_place place = v->key ? eti_value_key_place(v) : eti_value_place(v);
+    own->line = place.line;
+    own->column = place.column;
+    snprintf(row->file, sizeof row->file, "%s", place.file);
+}
+
+/* What comes in is said with a plugin's sentence, which may be none. */
+static et_status
+refuse_own(struct et_ctx *cx, const struct eti_network_item *item,
+           const struct shape *in, et_status status)
+{
+    const struct et_error said = *et_error_get(cx);
+    char text[80];
+    if (status == ET_OK || status == ET_ENOMEM || !is_own(item))
+        return status;
+    shape_text(in, text);
+    et_error_clear(cx);
+    if (said.message[0])
+        (void)ET_FAIL(cx, status, "layer %s: %s; %s come in", item->layer->name,
+                      said.message, text);
+    else
+        (void)ET_FAIL(cx, status, "layer %s does not take %s", item->layer->name, text);
+    if (*said.hint)
+        et_hint(cx, "%s", said.hint);
+    return status;
+}
+
 /* A layer with its options, for what comes in. */
 static et_status
 add_layer(const struct builder *b, struct et_module *row,
@@ -194,7 +242,12 @@ add_layer(const struct builder *b, struct et_module *row,
             eti_stack_add(&s, NULL, type, type->info.options_size ? options : NULL);
     et_options_release(table, options);
     et_free(b->cx, options);
-    memcpy(shape->v, s.shape, sizeof s.shape);
+    struct shape made;
+    memcpy(made.v, s.shape, sizeof made.v);
+    status = refuse_own(b->cx, item, shape, status);
+    if (status == ET_OK && is_own(item))
+        note_own((struct eti_row_module *)row, row->n_items - 1, item, shape, &made);
+    *shape = made;
     return at_value(b->cx, item->at, status);
 }
 

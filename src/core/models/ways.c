@@ -3,6 +3,7 @@
  * that what is in it, at any depth, finds them there. */
 #include "core/models/ways.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/ops/ops.h"
@@ -41,13 +42,103 @@ value_at(const struct eti_row_module *row, struct et_forward *f,
     return way->kind == ETI_WAY_INPUT ? row->x : row->named[way->named].y;
 }
 
+/* ---- layers of plugins ---- */
+
+/* "r.yaml:7:5: test_gain", "layers[2] (test_gain)" */
+static const char *
+own_place(const struct eti_row_module *m, const struct eti_row_own *own, char buf[256])
+{
+    const char *name = m->base.items[own->item].module->type->info.name;
+    if (own->line > 0)
+        snprintf(buf, 256, "%s:%d:%d: layer %s", m->file, own->line, own->column, name);
+    else
+        snprintf(buf, 256, "layers[%d] (%s)", own->item, name);
+    return buf;
+}
+
+/* Is Y what was said that X becomes? Sizes of images are those of the recipe's data or,
+ * while a run resizes them, others. */
+static bool
+is_as_said(const struct eti_row_own *own, const struct et_desc *x,
+           const struct et_desc *y)
+{
+    const int64_t *in = own->in, *out = own->out;
+    if (y->ndim == 3) /* of a sequence nothing was said */
+        return true;
+    if (out[1] == 0)
+        return y->ndim == 2 && y->shape[1] == out[0];
+    if (y->ndim != 4 || y->shape[1] != out[0])
+        return false;
+    return x->ndim != 4 || x->shape[2] != in[1] || x->shape[3] != in[2] ||
+           (y->shape[2] == out[1] && y->shape[3] == out[2]);
+}
+
+static struct et_tensor *
+refuse_own(const struct eti_row_module *m, struct et_graph *g,
+           const struct eti_row_own *own, const struct et_desc *x,
+           const struct et_desc *y)
+{
+    char place[256], a[96], b[96], shape[96];
+    const int64_t *out = own->out;
+    if (out[1] > 0)
+        snprintf(shape, sizeof shape, "%s[%lld,%lld,%lld,%lld]",
+                 et_dtype_name(y->dtype), (long long)x->shape[0], (long long)out[0],
+                 (long long)out[1], (long long)out[2]);
+    else
+        snprintf(shape, sizeof shape, "%s[%lld,%lld]", et_dtype_name(y->dtype),
+                 (long long)x->shape[0], (long long)out[0]);
+    et_status status =
+        ET_FAIL(m->base.cx, ET_ESHAPE, "%s makes %s of %s, and %s is what was wanted",
+                own_place(m, own, place), et_desc_text(y, b, sizeof b),
+                et_desc_text(x, a, sizeof a), shape);
+    et_hint(m->base.cx, "its adapt says what becomes of a sample; without one the "
+                        "shape stays");
+    return eti_graph_fail(g, status);
+}
+
+/* It has failed, or forgot to. */
+static struct et_tensor *
+explain_own(const struct eti_row_module *m, struct et_graph *g,
+            const struct eti_row_own *own, const struct et_desc *x)
+{
+    char place[256], a[96];
+    struct et_ctx *cx = m->base.cx;
+    const struct et_error said = *et_error_get(cx);
+    const et_status status = et_graph_status(g);
+    own_place(m, own, place);
+    et_desc_text(x, a, sizeof a);
+    if (status == ET_OK)
+        return eti_graph_fail(
+            g, ET_FAIL(cx, ET_EINVAL, "%s makes nothing of %s", place, a));
+    if (status == ET_ENOMEM)
+        return NULL;
+    et_error_clear(cx);
+    (void)ET_FAIL(cx, status, "%s, of %s: %s", place, a, said.message);
+    if (*said.hint)
+        et_hint(cx, "%s", said.hint);
+    return NULL;
+}
+
+static struct et_tensor *
+check_own(const struct eti_row_module *m, struct et_graph *g,
+          const struct eti_row_own *own, struct et_tensor *x, struct et_tensor *y)
+{
+    if (!x)
+        return NULL;
+    if (!y)
+        return explain_own(m, g, own, &x->desc);
+    return is_as_said(own, &x->desc, &y->desc)
+               ? y
+               : refuse_own(m, g, own, &x->desc, &y->desc);
+}
+
 /* ---- lists ---- */
 
 static struct et_tensor *
 row_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
 {
     struct eti_row_module *m = (struct eti_row_module *)base;
-    int from = 0, named = 0;
+    int from = 0, named = 0, own = 0;
     m->x = x;
     for (int i = 0; i < base->n_items; i++) {
         const struct eti_row_from *other = &m->from[from];
@@ -55,7 +146,10 @@ row_forward(struct et_module *base, struct et_forward *f, struct et_tensor *x)
             x = value_at(m, f, &other->way, other->is_integer);
             from++;
         }
-        x = et_forward(f, base->items[i].module, x);
+        struct et_tensor *y = et_forward(f, base->items[i].module, x);
+        if (own < m->n_own && m->own[own].item == i)
+            y = check_own(m, f->g, &m->own[own++], x, y);
+        x = y;
         if (named < m->n_named && m->named[named].item == i)
             m->named[named++].y = x;
     }

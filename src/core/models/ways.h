@@ -7,7 +7,12 @@
 #include "etude/field.h"
 #include "etude/nn.h"
 
-enum { ETI_WAYS_NAMES = 64, ETI_WAYS_JOINED = 16, ETI_WAYS_FIELD = 32 };
+enum {
+    ETI_WAYS_NAMES = 64,
+    ETI_WAYS_JOINED = 16,
+    ETI_WAYS_FIELD = 32,
+    ETI_WAYS_OWN = 128,
+};
 
 /* What a value is: one that an item of a list gave, what the network reads, or a field
  * of the samples. */
@@ -38,6 +43,14 @@ struct eti_row_module {
         int item;
         struct et_tensor *y; /* while the list computes, and then for nobody */
     } named[ETI_WAYS_NAMES];
+    /* The items that are a plugin's layers, the first ETI_WAYS_OWN of them: what each
+     * was said to make of what. Their values are held against it. */
+    int n_own;
+    struct eti_row_own {
+        int item, line, column; /* line 0: FILE is not known */
+        int64_t in[3], out[3];  /* C, H, W; H = 0: a vector */
+    } own[ETI_WAYS_OWN];
+    char file[128];
 };
 extern const struct et_module_class eti_row_class, eti_repeat_class;
 
