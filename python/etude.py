@@ -24,6 +24,7 @@ Tensor.numpy() gives, or takes part in through DLPack, shares the tensor's memor
 keeps it; so does a tensor the array that it was made of.
 """
 import collections
+import collections.abc
 import ctypes
 import json
 import os
@@ -123,7 +124,7 @@ class _Struct:
         return ctypes.create_string_buffer(self.size * n)
 
 
-_MAX_DIMS = 6
+_MAX_DIMS, _MAX_FIELDS = 6, 8
 _error = _Struct("et_error", status=c_int, code=c_int, message=c_char * 1024, hint=c_char * 256)
 _diagnostics = _Struct("et_diagnostics", n=c_int, v=None)
 _diagnostic = _Struct("et_diagnostic", code=c_int)
@@ -138,6 +139,7 @@ _options = _Struct("et_session_options", overrides=c_void_p, n_overrides=c_int, 
 _batch = _Struct("et_batch", field=None, n_fields=c_int, fields=c_void_p)
 _batch_field = _Struct("et_batch_field", desc=None, host=c_void_p)
 _field = _Struct("et_field", name=c_char_p)
+_raw_field = _Struct("et_raw_field", name=c_char_p, desc=None, data=c_void_p)
 _series = _Struct("et_series", name=c_char * 96, all__n=c_int64, all__bad=c_int64)
 _point = _Struct("et_series_point", ba=c_int64, t=c_double, value=c_double)
 _record = _Struct("et_record", kind=c_int, t=c_double, seq=c_int64, ep=c_int64, ba=c_int64,
@@ -189,8 +191,11 @@ _session_recipe = _declare(c_char_p, "et_session_recipe", _P)
 _session_loader = _declare(c_void_p, "et_session_loader", _P, c_int)
 _load_model = _declare(c_int, "et_checkpoint_load_model", _P, c_char_p, _P, c_void_p, _PP)
 _predictor_free = _declare(None, "et_predictor_free", _PP)
-_predictor_describe = _declare(c_int, "et_predictor_describe", _P, c_int64, c_void_p, c_void_p)
-_predictor_run = _declare(c_int, "et_predictor_run", _P, c_void_p, c_int64, c_void_p, c_int64)
+_predictor_fields = _declare(c_int, "et_predictor_fields", _P, c_int64, c_void_p, POINTER(c_int))
+_predictor_describe_fields = _declare(c_int, "et_predictor_describe_fields", _P, c_void_p, c_int,
+                                      c_void_p)
+_predictor_run_fields = _declare(c_int, "et_predictor_run_fields", _P, c_void_p, c_int, c_void_p,
+                                 c_int64)
 _state_number = _declare(c_bool, "et_state_number", _P, c_char_p, POINTER(c_double))
 _state_number_name = _declare(c_char_p, "et_state_number_name", _P, c_int)
 _events_open = _declare(c_int, "et_events_open", _P, c_char_p, _PP)
@@ -967,40 +972,90 @@ class Model:
     def close(self):
         self._owned = None
 
-    def _describe(self, n):
-        """What N samples and their answers are: (dtype, shape) of each."""
+    def _pointer(self):
         if self._owned is None:
             raise Error("the model is closed")
-        pointer, found = self._owned.pointer, (_desc.new(), _desc.new())
-        self._cx.call(lambda: self._cx.check(_predictor_describe(pointer, n, *found)))
-        at = [ctypes.addressof(d) for d in found]
-        return [(np.dtype(_TO_NUMPY[_DTYPES[_desc.get(d, "dtype")]]),
-                 tuple(_desc.at(d, "shape")[:_desc.get(d, "ndim")])) for d in at]
+        return self._owned.pointer
+
+    def _fields(self):
+        """Of one sample: (dtype, shape) by name; an axis that may differ is the longest."""
+        pointer, found, n = self._pointer(), _raw_field.new(_MAX_FIELDS), c_int()
+        self._cx.call(lambda: self._cx.check(_predictor_fields(pointer, 1, found, byref(n))))
+        each = [ctypes.addressof(found) + i * _raw_field.size for i in range(n.value)]
+        return {_raw_field.get(at, "name").decode(): _read_desc(at + _raw_field.place["desc"][0], 1)
+                for at in each}
+
+    @property
+    def fields(self):
+        """What a sample may have: {name: (dtype, shape)}, the first first, which must be there.
+        The first axis of tokens may be shorter than it is here."""
+        return self._fields()
 
     @property
     def sample(self):
         """The shape of one sample: (H, W, C) bytes of an image, or (T,) tokens."""
-        return self._describe(1)[0][1][1:]
+        return next(iter(self._fields().values()))[1]
 
-    def predict(self, samples):
+    def predict(self, samples=None, **fields):
         """The model's outputs for SAMPLES, an array of their own: images as bytes [N,H,W,C]
-        ([N,H,W] where there is one channel), tokens [N,T]."""
-        samples = np.asarray(samples)
-        (dtype, shape), (kind, answers) = self._describe(max(1, len(samples)))
-        if samples.shape == shape[:3] and shape[3:] == (1,):
-            samples = samples[..., None]
-        if samples.shape != shape:
-            raise Error("samples of shape %s where the model takes %s" % (samples.shape, shape),
-                        "shape mismatch")
-        if samples.dtype.kind not in "iub" or (dtype == np.uint8 and samples.dtype != np.uint8):
-            raise Error("samples are %s, not %s: as the data have them, not prepared"
-                        % (dtype, samples.dtype), "dtype mismatch")
-        samples = np.ascontiguousarray(samples, dtype)
-        out = np.empty(answers, kind)
-        cx, pointer = self._cx, self._owned.pointer
-        cx.call(lambda: cx.check(_predictor_run(pointer, samples.ctypes.data, len(samples),
-                                                out.ctypes.data, out.size)))
+        ([N,H,W] where there is one channel), tokens [N,T], numbers. Samples of more than one
+        array are given by name, predict(tokens=a, attention_mask=b), or in a mapping."""
+        known = self._fields()
+        if isinstance(samples, collections.abc.Mapping):
+            fields = {**samples, **fields}
+        elif samples is not None:
+            fields = {next(iter(known)): samples, **fields}
+        arrays = {k: _as_field(k, np.asarray(v), *known.get(k, (None, ()))) for k, v in
+                  fields.items()}
+        raw, names = _raw_field.new(max(1, len(arrays))), [k.encode() for k in arrays]
+        for i, a in enumerate(arrays.values()):
+            at = ctypes.addressof(raw) + i * _raw_field.size
+            _raw_field.set(at, "name", names[i])
+            _raw_field.set(at, "data", a.ctypes.data)
+            _write_desc(at + _raw_field.place["desc"][0], a)
+        cx, pointer, n, answers = self._cx, self._pointer(), len(arrays), _desc.new()
+        cx.call(lambda: cx.check(_predictor_describe_fields(pointer, raw, n, answers)))
+        out = np.empty(_read_desc(ctypes.addressof(answers))[1], np.float32)
+        cx.call(lambda: cx.check(_predictor_run_fields(pointer, raw, n, out.ctypes.data,
+                                                       out.size)))
         return out
+
+
+def _read_desc(d, first=0):
+    """(dtype, shape) of a struct et_desc, from its axis FIRST on."""
+    return (np.dtype(_TO_NUMPY[_DTYPES[_desc.get(d, "dtype")]]),
+            tuple(_desc.at(d, "shape")[first:_desc.get(d, "ndim")]))
+
+
+def _write_desc(d, array):
+    """Makes a struct et_desc of a row-major ARRAY."""
+    _desc.set(d, "dtype", _FROM_NUMPY[array.dtype])
+    _desc.set(d, "ndim", array.ndim)
+    for i, n in enumerate(array.shape):
+        _desc.at(d, "shape")[i] = n
+        _desc.at(d, "stride")[i] = array.strides[i] // array.itemsize
+
+
+def _as_field(name, array, dtype, shape):
+    """ARRAY row-major, as the model's DTYPE where that has the same values; what does not fit
+    then is the library's to say."""
+    if array.ndim > _MAX_DIMS or array.dtype not in _FROM_NUMPY and array.dtype.kind not in "iubf":
+        raise Error("%s is no array of numbers of at most %d axes: %s%s"
+                    % (name, _MAX_DIMS, array.dtype, array.shape), "dtype mismatch")
+    if array.dtype.kind == "b":
+        array = array.astype(np.uint8)
+    if array.shape[1:] == shape[:-1] and len(shape) == 3 and shape[2:] == (1,):
+        array = array[..., None]
+    if dtype is not None and dtype.kind == "f" and array.dtype.kind in "iuf":
+        array = array.astype(dtype, copy=False)
+    elif dtype is not None and dtype.kind in "iu" and array.dtype.kind in "iu" and len(shape) < 3:
+        limits = np.iinfo(dtype)
+        if array.size and (array.min() < limits.min or array.max() > limits.max):
+            raise Error("%s has numbers that are no %s" % (name, dtype), "dtype mismatch")
+        array = array.astype(dtype, copy=False)
+    if array.dtype not in _FROM_NUMPY:
+        raise Error("%s is %s%s" % (name, array.dtype, array.shape), "dtype mismatch")
+    return np.ascontiguousarray(array)
 
 
 def load(path, device=None, context=None):

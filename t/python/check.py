@@ -232,9 +232,16 @@ def test_load():
         ok(np.array_equal(m.predict(pixels[..., 0]), y), "an image of one channel may lack its axis")
         ok(np.array_equal(m.predict(np.asfortranarray(pixels)), y), "in any order in memory")
         raises(etude.Error, lambda: m.predict(pixels[:, :2]), "a wrong shape is refused, with the "
-               "right one", lambda e: e.status == "shape mismatch" and "(2, 4, 4, 1)" in str(e))
+               "right one", lambda e: e.status == "shape mismatch" and str(e) ==
+               "image is u8[2,2,4,1], and the model's data have u8[N,4,4,1]")
         raises(etude.Error, lambda: m.predict(pixels / 255), "numbers that are prepared already are "
-               "not taken for raw ones", lambda e: "not prepared" in str(e))
+               "not taken for raw ones", lambda e: e.status == "dtype mismatch" and
+               str(e).startswith("image is f64[2,4,4,1], and "))
+        same(m.fields, {"image": (np.dtype("u1"), (4, 4, 1))}, "its fields are known by name")
+        ok(np.array_equal(m.predict(image=pixels), y) and
+           np.array_equal(m.predict({"image": pixels}), y), "and given by name")
+        raises(etude.Error, lambda: m.predict(imag=pixels), "a name that is near is suggested",
+               lambda e: "no field 'imag' (did you mean 'image'?)" in str(e))
     raises(etude.Error, lambda: m.predict(pixels), "a model that is closed is closed")
     name = sorted(os.listdir(os.path.join(run, "checkpoints")))[-1]
     with etude.load(os.path.join(run, name), device="ref") as m:

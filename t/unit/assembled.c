@@ -425,6 +425,185 @@ all_are_answered(struct et_predictor *p)
     is_int(left, 0, "where the recipe drops a last batch no sample asked for is left");
 }
 
+/* ---- fields by name ---- */
+
+/* Does P refuse FIELDS [N] with STATUS, and TEXT in its sentence? */
+static void
+refuses(struct et_predictor *p, const struct et_raw_field *fields, int n,
+        et_status status, const char *text)
+{
+    float out[64];
+    const et_status got = et_predictor_run_fields(p, fields, n, out, 6);
+    ok(got == status && strstr(et_error_get(cx)->message, text), "%s", text);
+    if (!strstr(et_error_get(cx)->message, text))
+        diag("%s: %s", et_status_name(got), et_error_get(cx)->message);
+    et_error_clear(cx);
+}
+
+static struct et_raw_field
+raw_field(const char *name, enum et_dtype dtype, int ndim, const int64_t *shape,
+          const void *data)
+{
+    struct et_raw_field f = {.name = name, .data = data};
+    et_desc_init(&f.desc, dtype, ndim, shape, ET_ROW_MAJOR);
+    return f;
+}
+
+static void
+image_fields(void)
+{
+    static const int64_t two[] = {2, SIDE, SIDE, 1}, three[] = {2, SIDE, SIDE, 3},
+                         none[] = {0, SIDE, SIDE, 1};
+    static uint8_t pixels[2 * PIXELS * 3];
+    float want[2 * CLASSES], got[2 * CLASSES];
+    char directory[4200];
+    struct et_predictor *p;
+    struct et_desc answers;
+    struct et_raw_field known[ET_MAX_FIELDS];
+    int n;
+    for (int i = 0; i < 2 * PIXELS; i++)
+        pixels[i] = (uint8_t)(7 * i);
+    must(et_checkpoint_load_model(cx, in_folder("run/a", directory), NULL, NULL, &p));
+    must(et_predictor_fields(p, 5, known, &n));
+    ok(n == 1 && strcmp(known[0].name, "image") == 0 && !known[0].data &&
+           known[0].desc.dtype == ET_U8 && known[0].desc.shape[0] == 5 &&
+           known[0].desc.shape[3] == 1,
+       "a predictor lists what samples may have: not the target");
+    const struct et_raw_field good = raw_field("image", ET_U8, 4, two, pixels),
+                              first = raw_field(NULL, ET_U8, 4, two, pixels);
+    must(et_predictor_run(p, pixels, 2, want, 2 * CLASSES));
+    must(et_predictor_run_fields(p, &good, 1, got, 2 * CLASSES));
+    ok(memcmp(want, got, sizeof got) == 0, "an image by its name has the same answers");
+    must(et_predictor_run_fields(p, &first, 1, got, 2 * CLASSES));
+    ok(memcmp(want, got, sizeof got) == 0, "one without a name is the first");
+    must(et_predictor_describe_fields(p, &good, 1, &answers));
+    ok(answers.ndim == 2 && answers.shape[0] == 2 && answers.shape[1] == CLASSES,
+       "how large the answers are is said before");
+    struct et_raw_field bad = raw_field("image", ET_U8, 4, three, pixels);
+    refuses(p, &bad, 1, ET_ESHAPE,
+            "image is u8[2,6,6,3], and the model's data have u8[N,6,6,1]");
+    bad = raw_field("image", ET_F32, 4, two, pixels);
+    refuses(p, &bad, 1, ET_EDTYPE,
+            "image is f32[2,6,6,1], and the model's data have u8[N,6,6,1]");
+    bad = good;
+    bad.desc.stride[0] *= 2;
+    refuses(p, &bad, 1, ET_ESHAPE, "and not row-major");
+    bad = raw_field("imgae", ET_U8, 4, two, pixels);
+    refuses(p, &bad, 1, ET_EINVAL, "no field 'imgae' (did you mean 'image'?)");
+    bad = raw_field("target", ET_U8, 4, two, pixels);
+    refuses(p, &bad, 1, ET_EINVAL, "no field 'target'");
+    bad = raw_field("image", ET_U8, 4, none, pixels);
+    refuses(p, &bad, 1, ET_EINVAL, "0 samples are none");
+    bad = good;
+    bad.data = NULL;
+    refuses(p, &bad, 1, ET_EINVAL, "image has no data");
+    const struct et_raw_field twice[] = {good, first};
+    refuses(p, twice, 2, ET_EINVAL, "image is there twice");
+    refuses(p, twice, 0, ET_EINVAL, "image, which the model reads, is not there");
+    et_predictor_free(&p);
+}
+
+/* A model of texts reads three arrays of a sample. */
+static void
+text_fields(void)
+{
+    enum { TEXTS = 4, MOST = 16 };
+    static const char rows[] = "a\tb\tlabel\nin the beginning\tgod\t0\n"
+                               "the earth was\twithout form and void\t1\n"
+                               "light\tday\t2\nand\tnight and the evening\t1\n";
+    char tsv[4200], bert[4200], text[12000], path[4200], directory[4200];
+    const char *source = getenv("ET_SRCDIR") ? getenv("ET_SRCDIR") : ".";
+    snprintf(tsv, sizeof tsv, "%s", write_file("a.tsv", rows, sizeof rows - 1, false));
+    snprintf(bert, sizeof bert, "%.4000s/t/golden/tokenizers/bert.json", source);
+    snprintf(text, sizeof text,
+             "max_duration: 2ba\nseed: 5\n"
+             "model: {name: bert_classifier, n_layers: 1, d_model: 8, n_heads: 2,\n"
+             "    max_seq_len: 16, num_classes: 3}\n"
+             "train_data: &data {name: labelled_text, path: '%s', tokenizer: '%s',\n"
+             "    text: a, text2: b, seq_len: 16, batch_size: 4, workers: 0,\n"
+             "    shuffle: false, split: train}\n"
+             "eval_data: *data\n"
+             "optimizer: {name: sgd, lr: 0.5}\n",
+             tsv, bert);
+    snprintf(path, sizeof path, "%s", write_file("t.yaml", text, strlen(text), false));
+    struct et_trainer *t;
+    struct et_loader *loader;
+    struct et_dataset *data;
+    const struct et_batch *b;
+    struct et_session_options o = {.device = "ref",
+                                   .directory = in_folder("run/text", directory)};
+    must(et_trainer_from_recipe(cx, path, &o, NULL, &t));
+    must(et_trainer_fit(t, ET_TIME_UNSET));
+    et_trainer_free(&t);
+
+    /* Its own data, padded, and what a trainer makes of them. */
+    static struct expected want;
+    const char *const all[] = {"path",       tsv,     "tokenizer", bert,      "text",
+                               "a",          "text2", "b",         "seq_len", "16",
+                               "batch_size", "4",     "workers",   "0",       "shuffle",
+                               "false",      "split", "train",     NULL};
+    const struct et_dataset_class *c = et_dataset_find("labelled_text");
+    void *own;
+    o.resume = true;
+    must(et_trainer_from_recipe(cx, path, &o, NULL, &t));
+    must(et_options_new(cx, &c->info, all, &own));
+    must(et_dataset_open(cx, c, own, &data));
+    const struct et_loader_config config = {
+        .dev = et_state_get_device(et_trainer_state(t))};
+    must(et_loader_new(cx, data, &config, &loader));
+    must(et_trainer_predict(t, loader, keep, &want));
+    must(et_loader_seek(cx, loader, 0, 0));
+    must(et_loader_next(cx, loader, &b));
+    const int64_t T = b->field[ET_FIELD_X].desc.shape[1];
+    const int64_t shape[] = {TEXTS, T}, longer[] = {TEXTS, 17}, fewer[] = {3, T};
+    static int32_t tokens[TEXTS * MOST], mask[TEXTS * MOST];
+    static uint8_t type[TEXTS * (MOST + 1)];
+    for (int i = 0; i < b->n_fields; i++)
+        for (int64_t k = 0; k < TEXTS * T; k++) {
+            const int32_t *v = b->field[i].host.i32;
+            if (strcmp(b->fields[i].name, "tokens") == 0)
+                tokens[k] = v[k];
+            else if (strcmp(b->fields[i].name, "attention_mask") == 0)
+                mask[k] = v[k];
+            else if (strcmp(b->fields[i].name, "token_type") == 0)
+                type[k] = (uint8_t)v[k];
+        }
+    et_loader_release(loader, b);
+    et_loader_free(&loader);
+    et_dataset_close(&data);
+    et_options_free(&c->info, &own);
+    et_trainer_free(&t);
+
+    struct et_predictor *p;
+    float got[TEXTS * CLASSES];
+    struct et_raw_field f[3] = {
+        raw_field("attention_mask", ET_I32, 2, shape, mask),
+        raw_field("tokens", ET_I32, 2, shape, tokens),
+        raw_field("token_type", ET_U8, 2, shape, type),
+    };
+    ok(et_checkpoint_load_model(cx, directory, NULL, NULL, &p) == ET_OK,
+       "data and evaluations both have a label: the run's recipe is read again");
+    must(et_predictor_run_fields(p, f, 3, got, TEXTS * CLASSES));
+    double apart = 0;
+    for (int i = 0; i < TEXTS * CLASSES; i++)
+        apart = fmax(apart, fabs((double)got[i] - (double)want.v[i]));
+    ok(apart < 1e-5,
+       "tokens, mask and kinds have the answers of the run's trainer (%g)", apart);
+    must(et_predictor_run_fields(p, f + 1, 1, got, TEXTS * CLASSES));
+    apart = 0;
+    for (int i = 0; i < TEXTS * CLASSES; i++)
+        apart = fmax(apart, fabs((double)got[i] - (double)want.v[i]));
+    ok(apart > 1e-6, "without mask and kinds padding is read as text (%g)", apart);
+    f[2] = raw_field("token_type", ET_U8, 2, longer, type);
+    refuses(p, f, 3, ET_ESHAPE,
+            "token_type is u8[4,17], and the model's data have u8[N,<=16]");
+    f[2] = raw_field("token_type", ET_U8, 2, fewer, type);
+    refuses(p, f, 3, ET_ESHAPE, "token_type has 3 samples, and another field 4");
+    tokens[3] = 1 << 20;
+    refuses(p, f, 2, ET_EFORMAT, "sample 0 has the token 1048576");
+    et_predictor_free(&p);
+}
+
 /* Transforms that draw numbers would give a sample other answers each time. */
 static void
 random_transforms(void)
@@ -491,6 +670,8 @@ main(void)
     from_recipe();
     refused();
     predictor();
+    image_fields();
+    text_fields();
     random_transforms();
     et_ctx_free(&cx);
     return done();

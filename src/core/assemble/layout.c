@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "etude/diagnostic.h"
+#include "etude/predict.h"
 #include "etude/run.h"
 #include "etude/session.h"
 #include "core/trainer/state.h"
@@ -138,6 +139,10 @@ static const struct field fields[] = {
     FIELD(et_batch_field, host),
     WHOLE(et_field),
     FIELD(et_field, name),
+    WHOLE(et_raw_field),
+    FIELD(et_raw_field, name),
+    FIELD(et_raw_field, desc),
+    FIELD(et_raw_field, data),
     WHOLE(et_series),
     FIELD(et_series, name),
     FIELD(et_series, all.n),

@@ -11,6 +11,7 @@
 #include "core/base/need.h"
 #include "core/data/fields.h"
 #include "core/data/text_source.h"
+#include "core/assemble/raw.h"
 #include "etude/predict.h"
 
 enum {
@@ -20,10 +21,9 @@ enum {
 
 /* Options of the data set in memory. */
 struct memory_options {
-    struct et_data_options common; /* first */
-    const struct et_data_facts *facts;
-    const void *samples;
-    int64_t n;
+    struct et_data_options common;   /* first */
+    struct et_data_facts facts;      /* of what is there, and the target */
+    const void *data[ET_MAX_FIELDS]; /* of each; NULL: zeros, which nobody looks at */
 };
 
 struct et_predictor {
@@ -42,20 +42,30 @@ struct et_predictor {
 
 /* ---- samples in memory ---- */
 
-/* What is asked for is the first field; a target that nobody looks at stands beside
- * it. */
 static et_status
 memory_open(struct et_ctx *cx, struct et_dataset *self)
 {
     const struct memory_options *o = self->options;
-    struct et_data_facts *f = &self->facts;
     (void)cx;
-    *f = *o->facts;
-    f->n_fields = f->n_fields > ET_FIELD_TARGET ? ET_FIELD_TARGET + 1 : f->n_fields;
-    f->n_samples = o->n;
+    self->facts = o->facts;
     if (self->type->tokens) /* the last window's last target is one more */
-        f->n_tokens = o->n * o->common.seq_len + 1;
+        self->facts.n_tokens = o->facts.n_samples * o->common.seq_len + 1;
     return ET_OK;
+}
+
+/* Sample AT of the field F, whose N samples begin at DATA. */
+static void
+give(const struct et_field *f, const void *data, int64_t at,
+     struct et_sample_value *out)
+{
+    const size_t bytes = (size_t)eti_field_count(f) * et_dtype_size(f->dtype);
+    const int64_t *s = f->shape;
+    const void *own = (const char *)data + (size_t)at * bytes;
+    out->data = own;
+    if (f->kind == ET_FIELD_IMAGE)
+        out->pixels = et_pixels_hwc(own, (int)s[0], s[1], s[2]);
+    else if (f->kind == ET_FIELD_MASK)
+        out->pixels = et_pixels_hwc(own, 1, s[0], s[1]);
 }
 
 static et_status
@@ -63,17 +73,13 @@ memory_sample(const struct et_dataset *self, int64_t at, struct et_sample *out,
               struct et_error *why)
 {
     const struct memory_options *o = self->options;
-    const struct et_field *x = &self->facts.field[ET_FIELD_X];
-    const size_t bytes = (size_t)eti_field_count(x) * et_dtype_size(x->dtype);
-    const void *at_x = (const char *)o->samples + (size_t)at * bytes;
     (void)why;
-    out->v[ET_FIELD_X].data = at_x;
-    if (x->kind == ET_FIELD_IMAGE)
-        out->v[ET_FIELD_X].pixels =
-            et_pixels_hwc(at_x, (int)x->shape[0], x->shape[1], x->shape[2]);
-    return self->facts.n_fields > ET_FIELD_TARGET
-               ? eti_sample_zero(out, ET_FIELD_TARGET)
-               : ET_OK;
+    for (int i = 0; i < self->facts.n_fields; i++)
+        if (o->data[i])
+            give(&self->facts.field[i], o->data[i], at, &out->v[i]);
+        else
+            ET_TRY(eti_sample_zero(out, i));
+    return ET_OK;
 }
 
 static et_status
@@ -81,8 +87,8 @@ memory_tokens(const struct et_dataset *self, int64_t at, int64_t n, int32_t *out
               struct et_error *why)
 {
     const struct memory_options *o = self->options;
-    const int32_t *tokens = o->samples;
-    const int64_t there = o->n * o->common.seq_len;
+    const int32_t *tokens = o->data[ET_FIELD_X];
+    const int64_t there = o->facts.n_samples * o->common.seq_len;
     (void)why;
     for (int64_t i = 0; i < n; i++)
         out[i] = at + i < there ? tokens[at + i] : 0;
@@ -127,21 +133,16 @@ drop_samples(struct et_predictor *p)
     et_dataset_close(&p->set);
 }
 
-/* Opens N samples as batches of at most MOST, on DEV (NULL: in the host's memory). */
+/* Opens the samples of P->memory as batches of at most MOST, on DEV (NULL: in the
+ * host's memory). */
 static et_status
-open_samples(struct et_predictor *p, const void *samples, int64_t n, int64_t most,
-             struct et_device *dev)
+open_memory(struct et_predictor *p, int64_t most, struct et_device *dev)
 {
     const struct et_loader_config config = {.dev = dev};
-    const struct et_data_facts *f = &p->like->set->facts;
-    drop_samples(p);
-    p->memory = (struct memory_options){
-        .common = *p->like->set->common, /* transforms, resolution, seq_len */
-        .facts = f,
-        .samples = samples,
-        .n = n,
-    };
     struct et_data_options *common = &p->memory.common;
+    const int64_t n = p->memory.facts.n_samples;
+    drop_samples(p);
+    *common = *p->like->set->common; /* transforms, resolution, seq_len */
     common->batch_size = n < most ? n : most;
     common->subset_num_batches = -1;
     common->shuffle = common->drop_last = false;
@@ -150,6 +151,26 @@ open_samples(struct et_predictor *p, const void *samples, int64_t n, int64_t mos
                            p->like->set->type->tokens ? &memory_texts : &memory_samples,
                            &p->memory, &p->set));
     return et_loader_new(p->cx, p->set, &config, &p->loader);
+}
+
+static et_status
+open_fields(struct et_predictor *p, const struct et_raw_field *fields, int n)
+{
+    ET_TRY(
+        eti_raw_take(p->cx, p->like->set, fields, n, &p->memory.facts, p->memory.data));
+    return open_memory(p, BATCH, p->a.dev);
+}
+
+/* N samples of the first field alone. */
+static et_status
+open_samples(struct et_predictor *p, const void *samples, int64_t n, int64_t most,
+             struct et_device *dev)
+{
+    struct et_raw_field all[ET_MAX_FIELDS];
+    (void)eti_raw_fields(p->like->set, n, all);
+    all[0].data = samples;
+    ET_TRY(eti_raw_take(p->cx, p->like->set, all, 1, &p->memory.facts, p->memory.data));
+    return open_memory(p, most, dev);
 }
 
 et_status
@@ -249,6 +270,26 @@ et_predictor_run(struct et_predictor *p, const void *samples, int64_t n, float *
     struct et_loader *loader;
     ET_TRY(et_predictor_loader(p, samples, n, &loader));
     return et_trainer_predict(p->trainer, loader, take, &t);
+}
+
+et_status
+et_predictor_run_fields(struct et_predictor *p, const struct et_raw_field *fields,
+                        int n_fields, float *out, int64_t count)
+{
+    ETI_NEED(p ? p->cx : NULL, p, fields, out);
+    ET_TRY(open_fields(p, fields, n_fields));
+    struct taken t = {
+        .cx = p->cx, .out = out, .n = p->memory.facts.n_samples, .count = count};
+    return et_trainer_predict(p->trainer, p->loader, take, &t);
+}
+
+et_status
+et_predictor_fields(struct et_predictor *p, int64_t n, struct et_raw_field *out,
+                    int *n_fields)
+{
+    ETI_NEED(p ? p->cx : NULL, p, out, n_fields);
+    *n_fields = eti_raw_fields(p->like->set, n, out);
+    return ET_OK;
 }
 
 /* ---- making ---- */
@@ -365,24 +406,25 @@ et_predictor_seq_len(const struct et_predictor *p)
                                                                 : 0;
 }
 
-/* N raw samples as they are given: images U8 [N,H,W,C], tokens I32 [N,T], others as
- * their field is. */
-static void
-describe_samples(const struct et_predictor *p, int64_t n, struct et_desc *out)
+/* What the model makes of N samples as L has them. */
+static et_status
+describe_answers(struct et_predictor *p, const struct et_loader *l, int64_t n,
+                 struct et_desc *out)
 {
-    const struct et_field *f = &p->like->set->facts.field[ET_FIELD_X];
-    int64_t shape[ET_MAX_DIMS] = {n};
-    if (f->kind == ET_FIELD_TOKENS) {
-        shape[1] = et_predictor_seq_len(p);
-        et_desc_init(out, ET_I32, 2, shape, ET_ROW_MAJOR);
-    } else if (f->kind == ET_FIELD_IMAGE) {
-        const int64_t images[] = {n, f->shape[1], f->shape[2], f->shape[0]};
-        et_desc_init(out, ET_U8, 4, images, ET_ROW_MAJOR);
-    } else {
-        for (int k = 0; k < f->ndim && k + 1 < ET_MAX_DIMS; k++)
-            shape[k + 1] = f->shape[k];
-        et_desc_init(out, f->dtype, f->ndim + 1, shape, ET_ROW_MAJOR);
-    }
+    struct et_loader_info info;
+    struct et_graph *g;
+    et_loader_get_info(l, &info);
+    struct et_desc x = info.desc[ET_FIELD_X];
+    x.shape[0] = n;
+    ET_TRY(et_graph_new(p->cx, p->a.dev, &g));
+    struct et_forward forward = {.g = g};
+    struct et_tensor *y =
+        et_model_forward(p->a.model, &forward, et_fill(g, x.dtype, x.ndim, x.shape, 0));
+    et_status status = et_graph_status(g);
+    if (status == ET_OK)
+        et_desc_init(out, ET_F32, y->desc.ndim, y->desc.shape, ET_ROW_MAJOR);
+    et_graph_free(&g);
+    return status;
 }
 
 et_status
@@ -390,21 +432,19 @@ et_predictor_describe(struct et_predictor *p, int64_t n, struct et_desc *samples
                       struct et_desc *answers)
 {
     ETI_NEED(p ? p->cx : NULL, p, samples, answers);
-    struct et_loader_info info;
-    struct et_graph *g;
-    et_loader_get_info(p->like->loader, &info);
-    struct et_desc x = info.desc[ET_FIELD_X];
-    x.shape[0] = n;
-    describe_samples(p, n, samples);
-    ET_TRY(et_graph_new(p->cx, p->a.dev, &g));
-    struct et_forward forward = {.g = g};
-    struct et_tensor *y =
-        et_model_forward(p->a.model, &forward, et_fill(g, x.dtype, x.ndim, x.shape, 0));
-    et_status status = et_graph_status(g);
-    if (status == ET_OK)
-        et_desc_init(answers, ET_F32, y->desc.ndim, y->desc.shape, ET_ROW_MAJOR);
-    et_graph_free(&g);
-    return status;
+    struct et_raw_field all[ET_MAX_FIELDS];
+    (void)eti_raw_fields(p->like->set, n, all);
+    *samples = all[0].desc;
+    return describe_answers(p, p->like->loader, n, answers);
+}
+
+et_status
+et_predictor_describe_fields(struct et_predictor *p, const struct et_raw_field *fields,
+                             int n_fields, struct et_desc *answers)
+{
+    ETI_NEED(p ? p->cx : NULL, p, fields, answers);
+    ET_TRY(open_fields(p, fields, n_fields));
+    return describe_answers(p, p->loader, p->memory.facts.n_samples, answers);
 }
 
 et_status
