@@ -185,6 +185,26 @@ harmonic_alpha(struct et_ctx *cx, const void *options, const struct et_timestamp
     return ET_OK;
 }
 
+#ifdef REFUSES
+/* Checks that refuse whatever the options are: with a sentence, or without. */
+static et_status
+harmonic_check(struct et_ctx *cx, const void *options,
+               const struct et_run_length *length)
+{
+    (void)options;
+    (void)length;
+    return ET_FAIL(cx, ET_EINVAL, "power is of another day");
+}
+
+static et_status
+silent_check(struct et_ctx *cx, const void *options)
+{
+    (void)cx;
+    (void)options;
+    return ET_EINVAL;
+}
+#endif
+
 static const struct et_scheduler_class harmonic = {
     .info =
         {
@@ -207,6 +227,9 @@ static const struct et_scheduler_class harmonic = {
             .options_size = sizeof(struct harmonic_options),
         },
     .alpha = harmonic_alpha,
+#ifdef REFUSES
+    .check = harmonic_check,
+#endif
 };
 
 /* ---- an algorithm: targets are left alone, calls are counted ---- */
@@ -267,6 +290,9 @@ static const struct et_algorithm_class counting = {
         },
     .state_size = sizeof(struct counter),
     .events = ET_ON(BEFORE_FORWARD),
+#ifdef REFUSES
+    .check = silent_check,
+#endif
     .apply = count_apply,
     .archive = count_archive,
 };
@@ -315,6 +341,9 @@ static const struct et_callback_class lines = {
             .applies_to = "any",
         },
     .is_logger = true,
+#ifdef REFUSES
+    .check = silent_check,
+#endif
     .events = ET_ON(BATCH_END),
     .run = lines_run,
 };

@@ -4,26 +4,7 @@
 # allowed, not safe or not a plugin is refused before anything of it runs (RELIABILITY.md
 # 7.6, section 9, R34).
 . "$(dirname "$0")/cli.sh"
-export ETUDE_CONFIG_DIR="$dir/user"
-cc=${CC:-cc}
-flags=$(pkg-config --cflags --define-variable=includedir="$ET_SRCDIR/include" \
-    "$ET_BUILDDIR/etude.pc" 2>/dev/null) || flags="-I$ET_SRCDIR/include"
-flags="$flags -I$ET_BUILDDIR/include"
-command -v "${cc%% *}" >/dev/null || { echo "1..0 # SKIP no compiler"; exit 0; }
-
-# build FILE.so SOURCE FLAGS...
-build() {
-    so=$1 source=$2
-    shift 2
-    # shellcheck disable=SC2086
-    $cc -Wall -Wextra -Werror -shared -fPIC $flags "$@" -o "$so" "$ET_SRCDIR/$source" >out 2>err
-}
-
-# allow NAME FILE: as README tells people to
-allow() {
-    "$etude" config set "plugins.$1" \
-        "{path: $dir/$2, sha256: '$(sha256sum <"$2" | cut -d ' ' -f 1)'}" >out 2>err
-}
+. "$ET_SRCDIR/t/cli/plugin.sh"
 
 # ---- the example ----
 
