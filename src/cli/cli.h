@@ -320,10 +320,12 @@ struct json_t *cli_run_find(struct cli *c, const char *text, int *exit);
 struct etd_target;
 bool cli_run_is_far(struct cli *c, const char *text, struct etd_target *target);
 /* Such a run, copied by its worker into a temporary folder, the directory of its facts,
- * as far as it is there now; it is called TEXT. NULL on failure, and *EXIT says how to
- * end. Whoever has done with it lets go of the folder. */
+ * as far as it is there now; it is called TEXT. WITH_EVENTS: else its facts and recipes
+ * are copied alone. NULL on failure, and *EXIT says how to end. Whoever has done with
+ * it lets go of the folder. */
 struct json_t *cli_run_fetch(struct cli *c, const char *text,
-                             const struct etd_target *target, int *exit);
+                             const struct etd_target *target, bool with_events,
+                             int *exit);
 void cli_run_forget_copy(const char *folder);
 /* Remembers the run in DIRECTORY. It is no fault where that cannot be done. */
 void cli_run_remember(struct cli *c, const char *directory);
@@ -474,6 +476,9 @@ void cli_free_plugins(struct cli *c);
 
 /* From here on, until C's plugins are freed. */
 void cli_guard_begin(struct cli *c);
+/* From here on a library that runs out of memory, and has no status for it, ends the
+ * program with exit code 4. */
+void cli_guard_memory(void);
 void cli_guard_end(void);
 /* The plugins NAMES [N] are being loaded; 0: none is. */
 void cli_guard_loading(const char *const *names, int n);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "dist/comm/terminate.h"
 
 enum { FRAMES = 64, STACK_BYTES = 64 << 10 };
 static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
@@ -98,6 +99,32 @@ on_crash(int number)
     }
     say("\n");
     _exit(CLI_FAILED);
+}
+
+/* A library has run out of memory, and cannot say so: an exception that leaves oneDNN
+ * while it is loaded, for one. Where it is a plugin, abort() follows, and names it. */
+static void
+on_bad_alloc(void)
+{
+    const struct cli *c = guard.cli;
+    const struct et_timestamp *now = guard.now;
+    if (c && culprit(c))
+        return;
+    say("\netude: error E7001: too little memory for a library");
+    if (now) {
+        say(", rank ");
+        say_number(guard.rank);
+        say(", step ");
+        say_number(now->batch);
+    }
+    say("\n  hint: a higher limit of addresses (ulimit -v), or fewer other programs\n");
+    _exit(CLI_NO_MEMORY);
+}
+
+void
+cli_guard_memory(void)
+{
+    etd_on_bad_alloc(on_bad_alloc);
 }
 
 /* ---- exit() in a call ---- */

@@ -96,6 +96,7 @@ cli_main(int argc, char **argv, const struct eti_seams *seams)
 {
     keep_standard();
     fail_at_limits();
+    cli_guard_memory();
     struct cli c = {
         .opt =
             {

@@ -68,6 +68,27 @@ else
     ok 0 "addresses # SKIP a program with sanitizers needs terabytes"
 fi
 
+# A library whose constructors throw as it is loaded, as oneDNN's do in a place that is just
+# large enough for its code, ends the run like any lack of memory.
+cat >thrower.cc <<'C'
+#include <new>
+struct Thrower {
+    Thrower() { throw std::bad_alloc(); }
+};
+Thrower thrower;
+C
+mkdir modules
+if grep -q '^#define ET_GLOO 1' "$ET_BUILDDIR/config.h" &&
+    ${CXX:-c++} -shared -fPIC -o modules/libetude-cpu.so thrower.cc >out 2>err; then
+    ETUDE_DEVICE=cpu ETUDE_MODULE_PATH=$dir/modules "$etude" train good.yaml --run_directory a --progress none \
+        >out 2>err </dev/null
+    code=$?
+    ends 4 "std::bad_alloc in a constructor of a library"
+    says err "etude: error E7001: too little memory for a library" "which is said"
+else
+    ok 0 "a library that throws # SKIP no C++ compiler, or no Gloo"
+fi
+
 # ---- processes and threads ----
 
 # (They are counted for a user, and not for root.)
