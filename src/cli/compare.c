@@ -432,7 +432,7 @@ add_runs(struct cli *c, struct eti_comparison *k, const char *text, bool *is_cop
     if (is_sweep(c, text))
         return add_sweep(c, k, text);
     is_copy[k->n] = cli_run_is_far(c, text, &target);
-    k->run[k->n].facts = is_copy[k->n] ? cli_run_fetch(c, text, &target, &code)
+    k->run[k->n].facts = is_copy[k->n] ? cli_run_fetch(c, text, &target, true, &code)
                                        : cli_run_find(c, text, &code);
     k->n += k->run[k->n].facts != NULL;
     return code;

@@ -196,12 +196,14 @@ copy_file(struct cli *c, struct etd_client *client, size_t i, const char *path, 
 }
 
 static int
-copy_files(struct cli *c, const char *text, struct etd_client *client,
+copy_files(struct cli *c, const char *text, struct etd_client *client, bool with_events,
            const char *folder)
 {
     char path[PATH_MAX + sizeof names];
     for (size_t i = 0; i < FILES; i++) {
         bool is = false;
+        if (files[i].file == ETD_PIECE_EVENTS && !with_events)
+            continue;
         snprintf(path, sizeof path, "%s/%s", folder, names[i]);
         int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
         if (fd < 0)
@@ -227,7 +229,7 @@ copy_files(struct cli *c, const char *text, struct etd_client *client,
 
 static int
 fetch(struct cli *c, const char *text, const struct etd_target *target,
-      const char *folder)
+      bool with_events, const char *folder)
 {
     struct etd_client *client = NULL;
     struct etd_client_options o = etd_target_options(target);
@@ -238,7 +240,7 @@ fetch(struct cli *c, const char *text, const struct etd_target *target,
     while (etd_client_status(client)->link != ETD_LINK_LIVE && step(c, client, end))
         continue;
     int code = etd_client_status(client)->link == ETD_LINK_LIVE
-                   ? copy_files(c, text, client, folder)
+                   ? copy_files(c, text, client, with_events, folder)
                    : failed(c, text, client);
     etd_client_close(&client);
     return code;
@@ -259,7 +261,7 @@ cli_run_is_far(struct cli *c, const char *text, struct etd_target *target)
 
 struct json_t *
 cli_run_fetch(struct cli *c, const char *text, const struct etd_target *target,
-              int *exit)
+              bool with_events, int *exit)
 {
     const char *base = getenv("TMPDIR");
     char folder[PATH_MAX];
@@ -271,7 +273,7 @@ cli_run_fetch(struct cli *c, const char *text, const struct etd_target *target,
                          strerror(errno));
         return NULL;
     }
-    *exit = fetch(c, text, target, folder);
+    *exit = fetch(c, text, target, with_events, folder);
     et_status status = *exit == CLI_OK ? eti_facts_read(c->cx, folder, &facts) : ET_OK;
     if (status != ET_OK)
         *exit = cli_fail_status(c, ETI_STAGE_DATA, status);

@@ -5,9 +5,11 @@
 #include <jansson.h>
 #include <limits.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
 #include "core/library/facts.h"
+#include "dist/worker/target.h"
 
 static void
 resolved_path(const struct eti_origin_run *from, char path[PATH_MAX])
@@ -123,22 +125,61 @@ cli_resume_settle(struct cli *c, const struct eti_origin_run *from,
     return code;
 }
 
-/* The new run has a name of its own; its recipe has the one it had. */
+/* The new run has a name of its own. */
+static void
+drop_name(struct cli *c)
+{
+    memmove(c->override + 1, c->override,
+            (size_t)c->n_overrides++ * sizeof *c->override);
+    c->override[0] = (struct et_override){ET_OVERRIDE_UNSET, "run_name"};
+}
+
+/* A run of a worker is trained again there, where its data are, unless another worker
+ * is named. */
+static int
+rerun_far(struct cli *c, const char *text, const struct etd_target *from)
+{
+    char path[PATH_MAX], worker[ETD_ADDRESS];
+    int code;
+    if (!from->run[0])
+        return cli_fail(c, CLI_E_OPERAND, "etude worker runs lists them",
+                        "%s names no run: etude rerun RUN@WORKER", text);
+    snprintf(worker, sizeof worker, "%s",
+             strstr(text, "://") ? from->address : strrchr(text, '@') + 1);
+    json_t *facts = cli_run_fetch(c, text, from, false, &code);
+    if (!facts)
+        return code;
+    const char *directory = json_string_value(json_object_get(facts, "directory"));
+    snprintf(path, sizeof path, "%s/recipe.resolved.yaml", directory);
+    drop_name(c);
+    if (access(path, R_OK) == 0)
+        code =
+            cli_train_on(c, path, json_string_value(json_object_get(facts, "recipe")),
+                         c->opt.on ? c->opt.on : worker);
+    else
+        code = cli_fail(c, CLI_E_NO_RUN, NULL, "%s has no recipe.resolved.yaml", text);
+    cli_run_forget_copy(directory);
+    json_decref(facts);
+    return code;
+}
+
+/* The recipe of the new run has the name that it had. */
 int
 cli_rerun(struct cli *c)
 {
     char path[PATH_MAX];
     struct eti_origin_run from;
+    struct etd_target far;
     if (c->n_args != 1)
         return cli_fail(c, CLI_E_OPERAND, "etude runs lists them",
                         "rerun takes one run: etude rerun RUN [key=value...]");
+    if (cli_run_is_far(c, c->arg[0], &far))
+        return rerun_far(c, c->arg[0], &far);
     int code = find_run(c, c->arg[0], &from);
     if (code != CLI_OK)
         return code;
     resolved_path(&from, path);
-    memmove(c->override + 1, c->override,
-            (size_t)c->n_overrides++ * sizeof *c->override);
-    c->override[0] = (struct et_override){ET_OVERRIDE_UNSET, "run_name"};
+    drop_name(c);
     json_t *facts;
     et_status status = eti_facts_read_state(c->cx, from.directory, &facts);
     if (status != ET_OK) /* its name is lost: the recipe is there */

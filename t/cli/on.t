@@ -216,6 +216,20 @@ exits 73 "where there is no folder for copies"
 says err "cannot make $dir/nowhere/etude-run-" "it is said which"
 is "$(ls -A copies)" "" "nothing of these stays here either"
 
+# A run of a worker, again.
+mkdir copies2
+TMPDIR=$dir/copies2 run rerun twin@lab --run_name again
+exits 0 "rerun of a run on a worker trains it again there"
+run worker runs lab
+says out "again" "as a run of the worker's"
+run rerun nobody@lab
+[ "$code" != 0 ]
+ok $? "of one that the worker does not have it does not"
+says err "nobody@lab" "which is said"
+run rerun twin@lab --run_directory here
+exits 64 "what means nothing to a worker is refused"
+is "$(ls -A copies2)" "" "and nothing of its copies stays here"
+
 # Without -d the run is shown as one of here is, and its end is the end.
 run train small.yaml --run_name seen
 exits 0 "a run that is watched to its end"
