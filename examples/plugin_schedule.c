@@ -2,7 +2,8 @@
 /* plugin_schedule.c: a schedule in a shared library.
  *
  * The one of the first Transformer (Vaswani et al. 2017, arXiv 1706.03762, section
- * 5.3): the rate rises in a line for W updates, and then falls with the root of their number,
+ * 5.3): the rate rises in a line for W updates, and then falls with the root of their
+ * number,
  *
  *     alpha(t) = min((t + 1) / W, sqrt(W / (t + 1)))        t updates are done
  *

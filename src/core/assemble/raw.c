@@ -10,7 +10,8 @@
 static const char mask_name[] = "attention_mask";
 
 /* What may be given, as fields of one sample, -1 where samples differ, and as LONGEST
- * where they do not. The loader makes the last, attention_mask, where it is not given. */
+ * where they do not. The loader makes the last, attention_mask, where it is not
+ * given. */
 struct known {
     struct et_field field[ET_MAX_FIELDS], longest[ET_MAX_FIELDS];
     int n;
