@@ -5,7 +5,8 @@
  * and no exception that leaves it. (terminate.cc beside it is the only other file of
  * C++ outside of devices.) Sums are Gloo's ring (reduce-scatter, then all-gather, in
  * segments whose order depends on the number of ranks and elements alone), so that
- * their bits are the same on all ranks and in every run. A sum of 4 bytes takes 55 us, one of 100 MB 80 ms (ENGINE.md section 4).
+ * their bits are the same on all ranks and in every run. A sum of 4 bytes takes 55 us,
+ * one of 100 MB 80 ms (ENGINE.md section 4).
  *
  * Rendezvous is by rank 0's store (store.h), which also says who is gone when a
  * collective has failed: Gloo itself knows an address at best. */
