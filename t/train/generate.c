@@ -188,6 +188,116 @@ test_draws(void)
     ok(near(share, 0.625, 0.375, 0), "top-p is of what top-k leaves");
 }
 
+/* ---- what is kept from token to token ---- */
+
+enum { LONG = 3 * T };
+
+static struct eti_generator *
+gpt_generator(const char *options, struct et_model **gpt)
+{
+    const struct et_model_facts facts = {.vocab_size = 64, .seq_len = T};
+    const struct et_model_class *type = et_model_class_find("gpt2");
+    struct eti_generator *made;
+    void *o;
+    need(cx, et_options_new(cx, &type->info, NULL, &o));
+    for (const char *name = options, *value; *name; name = value + strlen(value) + 1) {
+        value = name + strlen(name) + 1;
+        need(cx, et_options_set(cx, type->info.options, o, name, value));
+    }
+    need(cx, et_model_new(cx, type, o, &facts, gpt));
+    et_options_free(&type->info, &o);
+    need(cx, et_module_bind(cx, (*gpt)->root, dev, ET_PARAM | ET_BUFFER, 5));
+    /* Larger than at the beginning, so that tokens differ by what stood before them. */
+    struct et_leaves leaves;
+    need(cx, et_module_leaves(cx, (*gpt)->root, ET_PARAM, &leaves));
+    for (int i = 0; i < leaves.n; i++) {
+        struct et_param *p = leaves.v[i].param;
+        float value[8192];
+        const int64_t n = et_desc_count(&p->desc);
+        need(cx, et_param_read(cx, p, leaves.v[i].name, 5, value, n));
+        for (int64_t j = 0; j < n; j++)
+            value[j] *= p->desc.ndim > 1 ? 8 : 1;
+        need(cx, et_param_write(cx, p, value, n));
+    }
+    et_leaves_release(&leaves);
+    need(cx, eti_generator_new(cx, dev, *gpt, T, &made));
+    return made;
+}
+
+#define TINY                                                                           \
+    "n_layers\0"                                                                       \
+    "2\0"                                                                              \
+    "d_model\0"                                                                        \
+    "32\0"                                                                             \
+    "n_heads\0"                                                                        \
+    "4\0"                                                                              \
+    "max_seq_len\0"                                                                    \
+    "20\0"                                                                             \
+    "vocab_size\0"                                                                     \
+    "64\0"
+
+/* Are the LENGTH tokens behind a prompt of N the same with all kept as with nothing? */
+static bool
+is_same(struct eti_generator *g, int64_t n, int64_t length, double temperature)
+{
+    struct eti_generate how = {
+        .length = length, .top_p = 1, .temperature = temperature, .seed = 3};
+    int32_t quick[LONG + T], whole[LONG + T];
+    int64_t made[2];
+    for (int i = 0; i < n; i++)
+        quick[i] = whole[i] = (7 * i + 3) % 64;
+    need(cx, eti_generator_run(g, &how, -1, quick, n, &made[0]));
+    how.recompute = true;
+    need(cx, eti_generator_run(g, &how, -1, whole, n, &made[1]));
+    int differs = 0;
+    for (int64_t i = 0; i < n + length; i++)
+        differs += quick[i] != whole[i];
+    if (differs > 0)
+        diag("%d of %d tokens differ", differs, (int)(n + length));
+    return made[0] == made[1] && differs == 0;
+}
+
+static int64_t
+cost(struct eti_generator *g, int64_t n, int64_t length)
+{
+    const struct eti_generate how = {.length = length, .top_p = 1};
+    struct et_graph_stats before, after;
+    int32_t token[T + 1] = {0};
+    int64_t made;
+    et_graph_get_stats(eti_generator_graph(g), &before);
+    need(cx, eti_generator_run(g, &how, -1, token, n, &made));
+    et_graph_get_stats(eti_generator_graph(g), &after);
+    return after.flops - before.flops;
+}
+
+static void
+test_kept(const char *what, const char *options)
+{
+    struct et_model *gpt;
+    struct eti_generator *g = gpt_generator(options, &gpt);
+    ok(is_same(g, 1, T - 1, 0) && is_same(g, 6, 9, 0) && is_same(g, T, 1, 0),
+       "%s: greedy texts are those of whole windows", what);
+    ok(is_same(g, 3, 12, 1), "%s: drawn ones too", what);
+    ok(is_same(g, T - 2, LONG, 0) && is_same(g, T + 5, 4, 0),
+       "%s: beyond what it looks back to as well", what);
+    eti_generator_free(&g);
+    et_model_free(&gpt);
+}
+
+static void
+test_cost(void)
+{
+    struct et_model *gpt;
+    struct eti_generator *g = gpt_generator(TINY, &gpt);
+    const int64_t whole = cost(g, T - 4, 1);
+    const int64_t each = (cost(g, T - 4, 4) - whole) / 3;
+    ok(each * (T - 6) < whole, "a further token costs one position, not a window");
+    diag("%lld FLOPs for a window, %lld for a token", (long long)whole,
+         (long long)each);
+    eti_generator_free(&g);
+    et_model_free(&gpt);
+}
+
 int
 main(void)
 {
@@ -201,6 +311,10 @@ main(void)
     test_text();
     test_end();
     test_draws();
+    test_kept("positions", TINY);
+    test_kept("ALiBi", TINY "position\0"
+                            "alibi\0");
+    test_cost();
     eti_generator_free(&generator);
     et_model_free(&model);
     et_device_close(&dev);

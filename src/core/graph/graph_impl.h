@@ -125,6 +125,8 @@ struct et_graph {
     size_t short_of, had;     /* bytes: et_graph_shortage */
     enum eti_spent part;      /* of nodes that are built from now on */
     double spent[ETI_SPENTS]; /* seconds */
+    struct eti_kv_cache *kv;  /* of the forward pass under way; NULL: none
+                                 (modules/kv_cache.h) */
 };
 
 /* May G use T, which is not NULL: a value of this step, or a leaf on its device? A leaf

@@ -39,9 +39,8 @@ eti_attend(struct et_forward *f, struct et_tensor *const qkv[3], struct et_tenso
     return et_matmul(g, s, qkv[2], false, false);
 }
 
-/* 0 where VISIBLE is 1, and -1e9 where it is 0. */
-static struct et_tensor *
-as_bias(struct et_graph *g, struct et_tensor *visible)
+struct et_tensor *
+eti_as_bias(struct et_graph *g, struct et_tensor *visible)
 {
     return et_mul_scalar(g, et_add_scalar(g, et_cast(g, visible, ET_F32), -1), 1e9);
 }
@@ -54,14 +53,14 @@ eti_hide_fields(struct et_forward *f, struct et_tensor *bias)
     struct et_tensor *document = et_forward_input(f, "document");
     if (mask) {
         const int64_t *s = mask->desc.shape;
-        mask = as_bias(g, et_reshape(g, mask, ET_SHAPE(s[0], 1, 1, s[1])));
+        mask = eti_as_bias(g, et_reshape(g, mask, ET_SHAPE(s[0], 1, 1, s[1])));
         bias = bias ? et_add(g, bias, mask) : mask;
     }
     if (document) {
         const int64_t *s = document->desc.shape;
         struct et_tensor *query = et_reshape(g, document, ET_SHAPE(s[0], 1, s[1], 1));
         struct et_tensor *key = et_reshape(g, document, ET_SHAPE(s[0], 1, 1, s[1]));
-        struct et_tensor *other = as_bias(g, et_equal(g, query, key));
+        struct et_tensor *other = eti_as_bias(g, et_equal(g, query, key));
         bias = bias ? et_add(g, bias, other) : other;
     }
     return bias;

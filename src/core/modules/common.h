@@ -52,6 +52,8 @@ struct et_tensor *eti_attend(struct et_forward *f, struct et_tensor *const qkv[3
  * -infinity: keys that the field attention_mask has as 0, and keys of another document
  * than the query's, where the field document says which each token is of. */
 struct et_tensor *eti_hide_fields(struct et_forward *f, struct et_tensor *bias);
+/* 0 where VISIBLE is 1, and -1e9 where it is 0; f32. */
+struct et_tensor *eti_as_bias(struct et_graph *g, struct et_tensor *visible);
 /* X [B,T,D] and the rows of the table WPE for the places of its tokens: those that the
  * field position says, else 0 .. T-1. WPE NULL: X. */
 struct et_tensor *eti_add_positions(struct et_forward *f, struct et_module *wpe,

@@ -7,6 +7,7 @@
  */
 #include "core/base/need.h"
 #include "core/modules/common.h"
+#include "core/modules/kv_cache.h"
 
 static et_status
 attention_init(struct et_ctx *cx, struct et_module *base, const void *options)
@@ -46,12 +47,14 @@ attention_forward(struct et_module *base, struct et_forward *f, struct et_tensor
     if (!qkv)
         return NULL;
     int64_t b = qkv->desc.shape[0], t = qkv->desc.shape[1];
+    int64_t keys = eti_kv_keys(f->g, t);
     if (bias)
-        bias = et_slice(f->g, bias, 3, 0, t, 1);
-    bias = eti_hide_fields(f, bias);
-    struct et_tensor *const parts[] = {heads(f, qkv, 0, h, d), heads(f, qkv, 1, h, d),
-                                       heads(f, qkv, 2, h, d)};
-    struct et_tensor *y = eti_attend(f, parts, bias, true, m->o.attention_dropout);
+        bias = et_slice(f->g, bias, 3, 0, keys, 1);
+    bias = eti_kv_hide(f->g, eti_hide_fields(f, bias));
+    struct et_tensor *parts[] = {heads(f, qkv, 0, h, d), heads(f, qkv, 1, h, d),
+                                 heads(f, qkv, 2, h, d)};
+    eti_kv_keep(f->g, base, parts + 1);
+    struct et_tensor *y = eti_attend(f, parts, bias, keys == t, m->o.attention_dropout);
     y = et_permute(f->g, y, (const int[]){0, 2, 1, 3});
     y = et_reshape(f->g, y, ET_SHAPE(b, t, d));
     return et_forward(f, m->resid_dropout, et_forward(f, m->c_proj, y));

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* generate.c: see generate.h.
  *
- * Every token is one evaluation of a plan: the window goes through the model, and the
- * scores of one place are taken. What stands behind that place is zeros, which a causal
- * model does not see. Windows have one of PLANS lengths, so that a short text costs
- * less than a long one. */
+ * Every token is one evaluation of a plan. The prompt goes through the model as a
+ * window, and the scores of one place are taken; what stands behind that place is
+ * zeros, which a causal model does not see. Windows have one of PLANS lengths, so that
+ * a short text costs less than a long one. Each further token goes through the model
+ * alone, beside the keys and values of those before it (kv_cache.h).
+ *
+ * Where nothing can be kept, each token takes a window. So it does as soon as the text
+ * is longer than the model looks back: then all tokens change their places. */
 #include "config.h"
 
 #include <math.h>
@@ -12,6 +16,7 @@
 #include <string.h>
 
 #include "core/base/utf8.h"
+#include "core/modules/kv_cache.h"
 #include "core/trainer/generate.h"
 #include "etude/rng.h"
 
@@ -24,6 +29,9 @@ struct eti_generator {
     struct et_graph *graph;
     struct et_tensor *window[PLANS]; /* i32 [1,n]; NULL until it is needed */
     struct et_tensor *at;            /* i32 [1]: the place whose scores are taken */
+    struct et_tensor *last;          /* i32 [1,1]: the token there */
+    struct eti_kv_cache *kv;         /* NULL: nothing can be kept */
+    int64_t n_kept;                  /* tokens of the text that it has */
     int64_t T, V;
     int64_t step;          /* lengths of windows are its multiples, and T */
     int64_t n_drawn;       /* tokens below it may be drawn; V, or the tokenizer's */
@@ -35,7 +43,7 @@ struct eti_generator {
 static et_status
 make(struct eti_generator *g)
 {
-    const int64_t one[] = {1};
+    const int64_t one[] = {1, 1};
     void *block;
     ET_TRY(et_alloc(g->cx, (size_t)g->T * sizeof *g->token, &block));
     g->token = block;
@@ -46,6 +54,7 @@ make(struct eti_generator *g)
     ET_TRY(et_alloc(g->cx, (size_t)g->V * sizeof *g->share, &block));
     g->share = block;
     ET_TRY(et_graph_new(g->cx, g->dev, &g->graph));
+    ET_TRY(et_tensor_new(g->cx, g->dev, ET_I32, 2, one, ET_ROW_MAJOR, NULL, &g->last));
     return et_tensor_new(g->cx, g->dev, ET_I32, 1, one, ET_ROW_MAJOR, NULL, &g->at);
 }
 
@@ -75,6 +84,12 @@ eti_generator_new(struct et_ctx *cx, struct et_device *dev, struct et_model *mod
     return status;
 }
 
+const struct et_graph *
+eti_generator_graph(const struct eti_generator *g)
+{
+    return g->graph;
+}
+
 void
 eti_generator_free(struct eti_generator **generator)
 {
@@ -86,6 +101,8 @@ eti_generator_free(struct eti_generator **generator)
     for (int i = 0; i < PLANS; i++)
         et_tensor_free(&g->window[i]);
     et_tensor_free(&g->at);
+    et_tensor_free(&g->last);
+    eti_kv_cache_free(&g->kv);
     et_free(g->cx, g->token);
     et_free(g->cx, g->score);
     et_free(g->cx, g->sorted);
@@ -107,25 +124,68 @@ find_window(struct eti_generator *g, int64_t n, struct et_tensor **out, int64_t 
     return ET_OK;
 }
 
-/* The scores of what follows the last N tokens of TOKEN, N of them at most T. */
+/* Reads the scores Y [1,n,V] has at the place PLACE, I32 [1]. */
 static et_status
-find_scores(struct eti_generator *g, const int32_t *token, int64_t n)
+read_scores(struct eti_generator *g, struct et_tensor *y, struct et_tensor *place)
 {
-    const int32_t at = (int32_t)n - 1;
+    ET_TRY(et_graph_status(g->graph));
+    y = et_cast(g->graph, place ? et_take(g->graph, y, place, 1) : y, ET_F32);
+    ET_TRY(et_eval(g->graph, &y, 1));
+    return et_tensor_read(g->cx, y, g->score, (size_t)g->V * sizeof *g->score);
+}
+
+/* The scores of what follows the N tokens of TOKEN, at most T; KV keeps what it can. */
+static et_status
+score_window(struct eti_generator *g, struct eti_kv_cache *kv, const int32_t *token,
+             int64_t n)
+{
     struct et_tensor *window;
     int64_t length;
     ET_TRY(find_window(g, n, &window, &length));
     memset(g->token, 0, (size_t)length * sizeof *g->token);
     memcpy(g->token, token, (size_t)n * sizeof *g->token);
     ET_TRY(et_tensor_write(g->cx, window, g->token, (size_t)length * sizeof *g->token));
+    struct et_forward f = {.g = g->graph};
+    eti_kv_fill(g->graph, kv);
+    struct et_tensor *y = et_model_forward(g->model, &f, window);
+    eti_kv_end(g->graph);
+    return read_scores(g, y, g->at);
+}
+
+/* The scores of what follows TOKEN, whose place is g->at: what stands before it is
+ * kept. */
+static et_status
+score_next(struct eti_generator *g, int32_t token)
+{
+    ET_TRY(et_tensor_write(g->cx, g->last, &token, sizeof token));
+    const struct et_samples samples = {
+        .x = g->last,
+        .n = 1,
+        .other = {{"position", et_reshape(g->graph, g->at, ET_SHAPE(1, 1))}},
+        .n_others = 1,
+    };
+    struct et_forward f = {.g = g->graph, .samples = &samples};
+    eti_kv_go_on(g->graph, g->kv, g->at);
+    struct et_tensor *y = et_model_forward(g->model, &f, g->last);
+    eti_kv_end(g->graph);
+    return read_scores(g, y, NULL);
+}
+
+/* The scores of what follows the N tokens of TOKEN; RECOMPUTE: keep nothing. */
+static et_status
+find_scores(struct eti_generator *g, const int32_t *token, int64_t n, bool recompute)
+{
+    const int64_t seen = n < g->T ? n : g->T;
+    const int32_t at = (int32_t)seen - 1;
+    struct eti_kv_cache *kv = recompute || seen < n ? NULL : g->kv;
+    const bool goes_on = kv && g->n_kept > 0 && g->n_kept == n - 1;
+    g->n_kept = 0;
     ET_TRY(et_tensor_write(g->cx, g->at, &at, sizeof at));
     et_graph_reset(g->graph);
-    struct et_forward f = {.g = g->graph};
-    struct et_tensor *y = et_model_forward(g->model, &f, window);
-    ET_TRY(et_graph_status(g->graph));
-    y = et_cast(g->graph, et_take(g->graph, y, g->at, 1), ET_F32);
-    ET_TRY(et_eval(g->graph, &y, 1));
-    return et_tensor_read(g->cx, y, g->score, (size_t)g->V * sizeof *g->score);
+    ET_TRY(goes_on ? score_next(g, token[n - 1])
+                   : score_window(g, kv, token + n - seen, seen));
+    g->n_kept = kv ? n : 0;
+    return ET_OK;
 }
 
 /* ---- drawing ---- */
@@ -209,6 +269,15 @@ draw(struct eti_generator *g, const struct eti_generate *how, struct et_rng *r)
     return best;
 }
 
+/* A text: surgery may have given the model other layers since the last one. */
+static et_status
+begin(struct eti_generator *g)
+{
+    g->n_kept = 0;
+    eti_kv_cache_free(&g->kv);
+    return eti_kv_cache_new(g->cx, g->dev, g->model->root, g->T, &g->kv);
+}
+
 et_status
 eti_generator_run(struct eti_generator *g, const struct eti_generate *how, int32_t end,
                   int32_t *token, int64_t n, int64_t *made)
@@ -216,10 +285,10 @@ eti_generator_run(struct eti_generator *g, const struct eti_generate *how, int32
     *made = 0;
     if (n < 1)
         return ET_FAIL(g->cx, ET_EINVAL, "a prompt has one token at least");
+    ET_TRY(begin(g));
     for (int64_t i = 0; i < how->length; i++, n++) {
-        const int64_t seen = n < g->T ? n : g->T;
         struct et_rng r = et_rng_at(how->seed, ET_RNG_USER, (uint64_t)i);
-        ET_TRY(find_scores(g, token + n - seen, seen));
+        ET_TRY(find_scores(g, token, n, how->recompute));
         token[n] = draw(g, how, &r);
         *made = i + 1;
         if (token[n] == end)

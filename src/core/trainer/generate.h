@@ -19,6 +19,8 @@ struct eti_generate {
     int64_t top_k;      /* 0: all */
     double top_p;       /* 1: all */
     uint32_t seed;
+    bool recompute; /* the whole text goes through the model for each token: slower, and
+                       what the quick way is compared with */
 };
 
 struct eti_generator;
@@ -27,6 +29,8 @@ struct eti_generator;
 ET_NODISCARD et_status eti_generator_new(struct et_ctx *cx, struct et_device *dev,
                                          struct et_model *model, int64_t T,
                                          struct eti_generator **out);
+/* What its evaluations have cost so far; borrowed. */
+const struct et_graph *eti_generator_graph(const struct eti_generator *generator);
 void eti_generator_free(struct eti_generator **generator);
 /* Adds up to HOW->length tokens to TOKEN [N + HOW->length], of which the first N, at
  * least one, are the prompt. It ends behind the token END, unless that is below 0.
