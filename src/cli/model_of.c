@@ -9,8 +9,10 @@
 
 #include "cli/cli.h"
 #include "core/assemble/assemble.h"
+#include "core/models/hub_config.h"
 #include "core/onnx/onnx.h"
 #include "etude/predict.h"
+#include "etude/tokenizer.h"
 
 struct opened {
     struct et_device *dev; /* the processor: it is everywhere */
@@ -63,6 +65,31 @@ conclude(struct cli *c, et_status status)
 
 /* ---- weights export ---- */
 
+/* The ids of tokens, by the tokenizer of the run's data. */
+static et_status
+add_tokens(struct cli *c, struct et_predictor *p)
+{
+    struct et_tokenizer *t = NULL;
+    if (et_predictor_seq_len(p) == 0)
+        return ET_OK;
+    if (eti_predictor_tokenizer(p, NULL, &t) != ET_OK) {
+        et_report(c->cx, ET_LOG_WARN, "no token begins or ends texts in %s: %s",
+                  c->opt.output, et_error_get(c->cx)->message);
+        et_error_clear(c->cx);
+    }
+    et_status status =
+        eti_hub_add_tokens(c->cx, et_predictor_model(p), t, c->opt.output);
+    et_tokenizer_free(&t);
+    return status;
+}
+
+static et_status
+write_model(struct cli *c, struct et_predictor *p, const char *form)
+{
+    ET_TRY(et_model_export(c->cx, et_predictor_model(p), form, 0, c->opt.output));
+    return strcmp(form, "hf") == 0 ? add_tokens(c, p) : ET_OK;
+}
+
 int
 cli_weights_export(struct cli *c)
 {
@@ -75,8 +102,7 @@ cli_weights_export(struct cli *c)
     int code = open_model(c, c->arg[1], &m);
     const char *form = et_model_forms[c->opt.form];
     if (code == CLI_OK)
-        code = conclude(c, et_model_export(c->cx, et_predictor_model(m.predictor), form,
-                                           0, c->opt.output));
+        code = conclude(c, write_model(c, m.predictor, form));
     if (code == CLI_OK && c->opt.json)
         code = cli_print_json(
             json_pack("{s:o, s:s, s:s}", "path", cli_json_text(c->opt.output), "as",

@@ -19,10 +19,57 @@ exits 0 "a run"
 run weights export first --as hf -o folder
 exits 0 "its model is written as Hugging Face has it"
 says out "folder: gpt2 as hf" "and that is said"
+says err "no token begins or ends texts in folder" "as is that nobody knows its tokens"
 grep -q '"resid_pdrop": 0.25' folder/config.json
 ok $? "with its options in config.json"
 run weights diff first folder
 exits 0 "the values are the same"
+grep -q '"eos_token_id": null' folder/config.json
+ok $? "no token ends its texts"
+grep -q '"eos_token_id": null' folder/generation_config.json
+ok $? "in generation_config.json, too"
+
+# Tokens that begin and end texts.
+tokenizers=$ET_SRCDIR/t/golden/tokenizers
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    echo "{\"text\": \"the heaven\"}"
+done >texts.jsonl
+cat >pairs.yaml <<END
+max_duration: 1ba
+seed: 3
+model: {name: gpt2, n_layers: 1, d_model: 16, n_heads: 2, max_seq_len: 16}
+train_data: {name: packed_text, path: texts.jsonl, tokenizer: $tokenizers/gpt2.json, seq_len: 16, batch_size: 1, workers: 0}
+optimizer: {name: adamw}
+END
+run train pairs.yaml --run_directory pairs --progress none
+run weights export pairs --as hf -o gpt
+exits 0 "a model whose tokenizer is known is written"
+for file in config generation_config; do
+    is "$(grep -c '"[be]os_token_id": 0' gpt/$file.json)" 2 "$file.json has the tokens that begin and end texts"
+    grep -q '"pad_token_id": null' gpt/$file.json
+    ok $? "and that there is none that fills rows"
+done
+tokenize() {
+    rm -rf tokens
+    run data tokenize texts.jsonl --tokenizer named -o tokens
+}
+mkdir named
+cp "$tokenizers/split.json" named/tokenizer.json
+tokenize
+says tokens/tokens.json '"end": null' "a tokenizer's folder may name no token that ends texts"
+echo '{"bos_token_id": 0, "eos_token_id": [1, 0]}' >named/generation_config.json
+tokenize
+says tokens/tokens.json '"end": 1' "generation_config.json has its id"
+mv named/generation_config.json named/config.json
+tokenize
+says tokens/tokens.json '"end": 1' "or config.json"
+echo '{"eos_token_id": 381}' >named/config.json
+tokenize
+says tokens/tokens.json '"end": null' "an id without a token is none"
+echo '{"eos_token_id": 1' >named/config.json
+tokenize
+exits 65 "a file that is cut off: exit 65"
+says err "config.json:2:0: " "is told with its place"
 
 # What the config says is below what the recipe says.
 cat >more.yaml <<'END'

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/text/read.h"
+#include "core/text/role_ids.h"
 
 et_status
 eti_json(struct et_ctx *cx, const char *name, const char *text, size_t n, json_t **out)
@@ -241,6 +242,37 @@ eti_read_roles(struct et_tokenizer *t, const char *name, const char *text, size_
     const json_t *does = json_object_get(json, "do_lower_case");
     if (lower && json_is_boolean(does))
         *lower = json_is_true(does);
+    json_decref(json);
+    return ET_OK;
+}
+
+const struct eti_role_id eti_role_ids[] = {
+    {"bos_token_id", ET_TOKEN_BOS},
+    {"eos_token_id", ET_TOKEN_EOS},
+    {"pad_token_id", ET_TOKEN_PAD},
+    {NULL, ET_TOKEN_UNK},
+};
+
+/* ID, or the first of a list of them, becomes the token of ROLE. */
+static void
+take_id(struct et_tokenizer *t, const json_t *id, enum et_token_role role)
+{
+    size_t n;
+    if (json_is_array(id))
+        id = json_array_get(id, 0);
+    const json_int_t i = json_is_integer(id) ? json_integer_value(id) : -1;
+    if (t->role[role] < 0 && i >= 0 && i < t->vocab.n &&
+        eti_vocab_text(&t->vocab, i, &n))
+        t->role[role] = (int32_t)i;
+}
+
+et_status
+eti_read_role_ids(struct et_tokenizer *t, const char *name, const char *text, size_t n)
+{
+    json_t *json;
+    ET_TRY(eti_json(t->cx, name, text, n, &json));
+    for (size_t i = 0; eti_role_ids[i].key; i++)
+        take_id(t, json_object_get(json, eti_role_ids[i].key), eti_role_ids[i].role);
     json_decref(json);
     return ET_OK;
 }

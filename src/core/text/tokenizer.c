@@ -282,6 +282,26 @@ open_roles(struct et_tokenizer *t, const char *path, int *lower)
     return ET_OK;
 }
 
+/* What generation_config.json and config.json say, where nothing did before. */
+static et_status
+open_role_ids(struct et_tokenizer *t, const char *path)
+{
+    static const char *const names[] = {"generation_config.json", "config.json"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char beside[ETI_PATH_MAX];
+        struct eti_bytes b = {0};
+        ET_TRY(find_beside(t->cx, path, names[i], beside));
+        if (!beside[0])
+            continue;
+        et_status s = eti_file_load(t->cx, beside, FILE_MAX, &b);
+        if (s == ET_OK)
+            s = eti_read_role_ids(t, beside, (const char *)b.data, (size_t)b.n);
+        et_free(t->cx, b.data);
+        ET_TRY(s);
+    }
+    return ET_OK;
+}
+
 static et_status
 open_file(struct et_tokenizer *t, const char *path)
 {
@@ -341,6 +361,7 @@ open_any(struct et_tokenizer *t, const char *path)
         return open_bytes(t);
     ET_TRY(open_file(t, t->path));
     ET_TRY(open_roles(t, t->path, NULL));
+    ET_TRY(open_role_ids(t, t->path));
     guess_roles(t);
     return ET_OK;
 }
