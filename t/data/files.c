@@ -365,6 +365,57 @@ layouts(void)
     end(&r);
 }
 
+/* Is class AT of the data set at PATH called WANT, with these OPTIONS? NULL: no class
+ * has a name. */
+static bool
+is_called(const char *path, const char *const *options, int at, const char *want)
+{
+    struct reader r;
+    need(cx, begin(&r, "segmentation", path, options));
+    const char *const *names = r.data->facts.class_names;
+    const bool same = want ? names && strcmp(names[at], want) == 0 : !names;
+    if (!same)
+        diag("%s", names ? names[at] : "no names");
+    end(&r);
+    return same;
+}
+
+static void
+class_names(void)
+{
+    struct reader r;
+    static char table[8192], twelve[PATH_MOST];
+    const char *in_voc[] = {"layout", "voc", "transforms", middle, NULL};
+    const char *in_ade[] = {"layout", "ade20k", "transforms", middle, NULL};
+    int n = snprintf(table, sizeof table, "Idx\tRatio\tTrain\tVal\tName\n");
+    const char *set[] = {"num_classes", "12",   "classes", "[]",
+                         "transforms",  middle, NULL};
+    const char *file[] = {"num_classes", "12",   "class_file", twelve,
+                          "transforms",  middle, NULL};
+    ok(is_called("voc", in_voc, 20, "tvmonitor"), "VOC's classes have names");
+    ok(is_called("ade", in_ade, 0, NULL),
+       "ADE20K's have none without the archive's table");
+    for (int i = 1; i <= 150; i++)
+        n += snprintf(table + n, sizeof table - (size_t)n, "%d\t0.1\t%d\t7\tthing %d\n",
+                      i, 9 * i, i);
+    write_bytes("ade/objectInfo150.txt", table, (size_t)n);
+    ok(is_called("ade", in_ade, 149, "thing 150"), "and those that it says");
+    ok(is_called("pairs", set, 0, NULL), "a folder of masks names no class");
+    set[3] = "[a, b, c, d, e, f, g, h, i, j, k, l]";
+    ok(is_called("pairs", set, 11, "l"), "but a list does");
+    snprintf(twelve, sizeof twelve, "%s", place("twelve.txt"));
+    write_bytes("twelve.txt", "a\nb\nc\nd\ne\nf\ng\nh\ni\nj\nk\nlast one\n", 31);
+    ok(is_called("pairs", file, 11, "last one"), "or a file");
+    set[3] = "[a, b]";
+    is_int(begin(&r, "segmentation", "pairs", set), ET_EINVAL,
+           "a list of another length is refused");
+    ok(strstr(take_error(cx), "2 names, for 12 classes"), "with both numbers");
+    file[1] = "11";
+    is_int(begin(&r, "segmentation", "pairs", file), ET_EFORMAT, "so is such a file");
+    ok(strstr(take_error(cx), "twelve.txt: 12 names, for 11 classes"),
+       "which is named");
+}
+
 int
 main(void)
 {
@@ -374,6 +425,7 @@ main(void)
     broken();
     masks();
     layouts();
+    class_names();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "all memory is given back");

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/data/file.h"
+#include "core/data/mask_names.h"
 #include "core/data/picture_list.h"
 
 enum { FOLDERS, ADE20K, VOC };
@@ -21,6 +22,7 @@ struct options {
     double test_fraction;
     int64_t num_classes, ignore_index;
     bool skip_zero;
+    struct eti_mask_name_options names;
     struct eti_cache_options cache;
 };
 
@@ -65,6 +67,7 @@ static const struct et_option option_table[] = {
         .help = "0 counts nothing and 1 is the first class; of ade20k always",
         .also = "reduce_zero_label",
     },
+    ETI_MASK_NAME_OPTIONS(struct options),
     ETI_CACHE_OPTIONS(struct options),
     {.name = NULL},
 };
@@ -76,18 +79,31 @@ struct place {
     bool by_hash;
 };
 
+/* Everingham et al., "The Pascal visual object classes challenge", 2010. */
+static const char *const voc_names[] = {
+    "background", "aeroplane", "bicycle",   "bird",   "boat",        "bottle",
+    "bus",        "car",       "cat",       "chair",  "cow",         "diningtable",
+    "dog",        "horse",     "motorbike", "person", "pottedplant", "sheep",
+    "sofa",       "train",     "tvmonitor"};
+
 static const struct layout {
     const char *images[2], *masks[2], *list[2]; /* by split */
     int64_t classes;
+    const char *const *names; /* [classes]; NULL: they have none, or */
+    const char *table;        /* this file of the archive has them */
 } layouts[] = {
     [ADE20K] = {{"images/training", "images/validation"},
                 {"annotations/training", "annotations/validation"},
                 {NULL, NULL},
-                150},
+                150,
+                NULL,
+                "objectInfo150.txt"},
     [VOC] = {{"JPEGImages", "JPEGImages"},
              {"SegmentationClass", "SegmentationClass"},
              {"ImageSets/Segmentation/train.txt", "ImageSets/Segmentation/val.txt"},
-             21},
+             21,
+             voc_names,
+             NULL},
 };
 
 static et_status
@@ -167,6 +183,20 @@ fill_map(const struct options *o, uint8_t map[256])
         map[v] = (uint8_t)(v == o->ignore_index ? UINT8_MAX : skip ? v - 1 : v);
 }
 
+/* The layout's names, where it has its own number of classes. */
+static et_status
+name_classes(struct et_ctx *cx, const struct options *o, int64_t classes,
+             struct eti_strings *out)
+{
+    const struct layout *layout = &layouts[o->layout];
+    const bool is_own = classes == layout->classes;
+    char table[ETI_PATH_MAX];
+    if (is_own && layout->table)
+        ET_TRY(eti_file_path(cx, table, o->common.path, layout->table));
+    return eti_mask_names(cx, &o->names, is_own ? layout->names : NULL,
+                          is_own && layout->table ? table : NULL, classes, out);
+}
+
 static et_status
 open_pairs(struct et_ctx *cx, struct et_dataset *self)
 {
@@ -181,6 +211,7 @@ open_pairs(struct et_ctx *cx, struct et_dataset *self)
                        "folder of masks does not tell");
     ET_TRY(find_place(cx, o, &p));
     ET_TRY(add_all(cx, o, l, &p));
+    ET_TRY(name_classes(cx, o, classes, &l->classes));
     fill_map(o, l->map);
     return eti_picture_list_end(cx, self, o->color ? 3 : 1, classes, &o->cache);
 }
