@@ -40,9 +40,9 @@ row_json(const struct eti_outline_row *r)
     json_t *shape = json_array();
     for (int i = 1; r->called && i < r->out.ndim; i++)
         json_array_append_new(shape, json_integer(r->out.shape[i]));
-    return json_pack("{s:s, s:s, s:o, s:I, s:I}", "path", r->path, "layer",
-                     r->module->type->info.class_name, "shape", shape, "params",
-                     (json_int_t)r->params, "flops", (json_int_t)r->flops);
+    return json_pack("{s:s, s:s, s:o, s:I, s:I}", "path", r->path, "layer", r->layer,
+                     "shape", shape, "params", (json_int_t)r->params, "flops",
+                     (json_int_t)r->flops);
 }
 
 static int
@@ -67,8 +67,8 @@ print_row(const char *name, const struct eti_outline_row *r)
         cli_count(r->params, params, sizeof params);
     if (r->flops > 0)
         cli_scaled((double)r->flops, "FLOP", flops, sizeof flops);
-    et_print(stdout, "%-28s %-20s %-18s %14s %14s\n", name,
-             r->module->type->info.class_name, shape, params, flops);
+    et_print(stdout, "%-28s %-20s %-18s %14s %14s\n", name, r->layer, shape, params,
+             flops);
 }
 
 static int

@@ -69,6 +69,34 @@ enum { BATCH = 8, BATCHES = 2 };
     "    - flatten\n"                                                                  \
     "    - linear: {out: 10}\n"
 
+/* Every word that a network may be spelled with: blocks, ways around, what joins. */
+#define SPELLED                                                                        \
+    "model:\n"                                                                         \
+    "  name: layers\n"                                                                 \
+    "  blocks:\n"                                                                      \
+    "    unit:\n"                                                                      \
+    "      - conv2d: {out: $out, kernel: 3, padding: 1, no_bias: true}\n"              \
+    "      - batch_norm\n"                                                             \
+    "      - relu\n"                                                                   \
+    "  layers:\n"                                                                      \
+    "    - unit: {out: 8}\n"                                                           \
+    "      as: early\n"                                                                \
+    "    - max_pool2d: {kernel: 2}\n"                                                  \
+    "    - repeat: {times: 2, layers: [{residual: [{unit: {out: 8}}]}]}\n"             \
+    "    - residual:\n"                                                                \
+    "        layers: [{unit: {out: 12}}]\n"                                            \
+    "        shortcut: [{conv2d: {out: 12, kernel: 1}}]\n"                             \
+    "      as: deep\n"                                                                 \
+    "    - from: early\n"                                                              \
+    "    - conv2d: {out: 12, kernel: 3, stride: 2, padding: 1}\n"                      \
+    "    - mul: deep\n"                                                                \
+    "    - add: deep\n"                                                                \
+    "    - concat: deep\n"                                                             \
+    "    - dropout: {p: 0.2}\n"                                                        \
+    "    - adaptive_avg_pool2d\n"                                                      \
+    "    - flatten\n"                                                                  \
+    "    - linear: {out: 10}\n"
+
 struct a_case {
     const char *name, *recipe;
 };
@@ -112,6 +140,7 @@ static const struct a_case models[] = {
     {"bert_classifier", SENTENCES "model: {name: bert_classifier, " TRANSFORMER},
     {"layers", IMAGES(16) LAYERS},
 };
+static const struct a_case spelled = {"layers with blocks", IMAGES(16) SPELLED};
 
 #define ON_IMAGES(text) IMAGES(16) LAYERS "algorithms:\n  " text "\n"
 #define ON_MASKS(text)                                                                 \
@@ -354,6 +383,8 @@ main(int argc, char **argv)
         if (c && is_chosen(argc, argv, c->name))
             check_model(cx, c);
     }
+    if (is_chosen(argc, argv, spelled.name) || is_chosen(argc, argv, "layers"))
+        check_model(cx, &spelled);
     for (int i = 0; et_algorithm_classes[i]; i++) {
         const struct a_case *c =
             find(algorithms, sizeof algorithms / sizeof *algorithms,

@@ -363,8 +363,12 @@ add_block(const struct builder *b, const struct level *l,
 {
     struct et_module *row = &l->row->base;
     ET_TRY(et_module_add(b->cx, row, NULL, &eti_row_class, NULL));
-    et_module_free(&row->items[row->n_items - 1].module);
-    return build_list(b, l, &item->inner, shape, &row->items[row->n_items - 1].module);
+    struct et_module **made = &row->items[row->n_items - 1].module;
+    et_module_free(made);
+    ET_TRY(build_list(b, l, &item->inner, shape, made));
+    struct eti_row_module *use = (struct eti_row_module *)*made;
+    snprintf(use->block, sizeof use->block, "%s", item->name);
+    return ET_OK;
 }
 
 /* What ITEM reads is not what the one before gives: it is noted, and *SHAPE is its. */

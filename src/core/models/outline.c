@@ -53,7 +53,12 @@ list(struct eti_outline *o, struct et_module *m, const char *path, int depth)
     int at = o->n;
     struct eti_outline_row *r = &o->v[at];
     bool again = is_listed(o, m);
-    *r = (struct eti_outline_row){.module = m, .depth = depth};
+    const char *block = eti_ways_block(m);
+    *r = (struct eti_outline_row){
+        .module = m,
+        .layer = block ? block : m->type->info.class_name,
+        .depth = depth,
+    };
     snprintf(r->path, sizeof r->path, "%s", path);
     r->params = again ? 0 : own_params(m);
     o->n++;

@@ -8,6 +8,7 @@
 
 struct eti_outline_row {
     const struct et_module *module; /* borrowed: of the model */
+    const char *layer;              /* its class, or the block that it is; borrowed */
     char path[128];                 /* "" is the model itself */
     int depth;                      /* of the path: 0 for the model */
     int end;                        /* the rows of what is in it end before this one */

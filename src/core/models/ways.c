@@ -167,6 +167,13 @@ const struct et_module_class eti_row_class = {
     .forward = row_forward,
 };
 
+const char *
+eti_ways_block(const struct et_module *m)
+{
+    const struct eti_row_module *row = (const struct eti_row_module *)m;
+    return m->type == &eti_row_class && *row->block ? row->block : NULL;
+}
+
 static struct et_tensor *
 repeat_forward(struct et_module *m, struct et_forward *f, struct et_tensor *x)
 {

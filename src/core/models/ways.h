@@ -12,6 +12,7 @@ enum {
     ETI_WAYS_JOINED = 16,
     ETI_WAYS_FIELD = 32,
     ETI_WAYS_OWN = 128,
+    ETI_WAYS_BLOCK = 32,
 };
 
 /* What a value is: one that an item of a list gave, what the network reads, or a field
@@ -32,6 +33,7 @@ struct eti_ways_ref {
 struct eti_row_module {
     struct et_module base;
     struct eti_row_module *outer; /* borrowed: the list around it; NULL: none is */
+    char block[ETI_WAYS_BLOCK];   /* of the block that it is a use of, cut; "": none */
     struct et_tensor *x;          /* while it computes */
     int n_from, n_named;
     struct eti_row_from {
@@ -53,6 +55,9 @@ struct eti_row_module {
     char file[128];
 };
 extern const struct et_module_class eti_row_class, eti_repeat_class;
+
+/* The name of the block that M is a use of; NULL: it is none. */
+const char *eti_ways_block(const struct et_module *m);
 
 /* y = residual(x) + shortcut(x); without a shortcut x itself. */
 struct eti_residual_module {
