@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A whole training with methods, alone and six at once, against that of Composer's own
+ * trainer: t/golden/training.txt, by make_training.py, in f64. The network has no
+ * kinks, so that rounding does not grow. */
+#include "t/algorithms/fixture.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "etude/nn.h"
+#include "t/unit/rig.h"
+
+enum { SAMPLES = 16, BATCH = 4, STEPS = 12, CHOICES = 6, LINE = 1 << 14, MOST = 512 };
+
+/* Of a weight, which is below 1: twelve updates round it, and what they come from. */
+#define TOLERANCE 2e-6
+
+/* ---- the network ---- */
+
+struct net_options {
+    struct et_model_options common;
+};
+
+/* make_training.py's. */
+static et_status
+build(struct et_ctx *cx, struct et_model *m, const void *options,
+      const struct et_model_facts *facts)
+{
+    (void)options;
+    ET_TRY(et_module_new(cx, &et_sequential_class, NULL, &m->root));
+    ET_TRY(ET_ADD(cx, m->root, NULL, conv2d, .in_channels = 1, .out_channels = 4,
+                  .kernel = 3, .padding = 1));
+    ET_TRY(ET_ADD(cx, m->root, NULL, batch_norm, .num_features = 4));
+    ET_TRY(et_module_add(cx, m->root, NULL, &et_silu_class, NULL));
+    ET_TRY(ET_ADD(cx, m->root, NULL, conv2d, .in_channels = 4, .out_channels = 6,
+                  .kernel = 3, .stride = 2, .padding = 1, .no_bias = true));
+    ET_TRY(et_module_add(cx, m->root, NULL, &et_silu_class, NULL));
+    ET_TRY(ET_ADD(cx, m->root, NULL, adaptive_avg_pool2d, .height = 1));
+    ET_TRY(et_module_add(cx, m->root, NULL, &et_flatten_class, NULL));
+    return ET_ADD(cx, m->root, NULL, linear, .in_features = 6,
+                  .out_features = facts->num_classes);
+}
+
+static const struct et_model_class net = {
+    .info =
+        {
+            .name = "net",
+            .class_name = "Net",
+            .summary = "two convolutions without kinks",
+            .options =
+                (const struct et_option[]){
+                    ET_MODEL_START_OPTIONS(net_options),
+                    {0},
+                },
+            .options_size = sizeof(struct net_options),
+        },
+    .task = ET_TASK_CLASSIFICATION,
+    .build = build,
+};
+
+static void
+open_net(struct run *r)
+{
+    const struct et_model_facts facts = {
+        .channels = 1, .height = 6, .width = 8, .num_classes = SAMPLES};
+    void *options;
+    et_model_free(&r->model);
+    need(r->cx, et_options_new(r->cx, &net.info, NULL, &options));
+    need(r->cx, et_model_new(r->cx, &net, options, &facts, &r->model));
+    et_options_free(&net.info, &options);
+    r->config.model = r->model;
+}
+
+/* The samples in order. */
+static void
+open_data(struct run *r)
+{
+    const struct et_loader_config config = {.seed = 17, .train = true, .dev = r->dev};
+    et_loader_free(&r->train);
+    et_loader_free(&r->eval);
+    et_dataset_close(&r->data);
+    r->data_options.common.shuffle = false;
+    need(r->cx, et_dataset_open(r->cx, &counted_images, &r->data_options, &r->data));
+    need(r->cx, et_loader_new(r->cx, r->data, &config, &r->train));
+    r->config.train = r->train;
+}
+
+/* ---- the file ---- */
+
+/* What is behind "KEY NAME" of LINE; NULL: another line. */
+static const char *
+after(const char *line, const char *key, char name[128])
+{
+    size_t n = strlen(key);
+    if (strncmp(line, key, n) != 0 || line[n] != ' ')
+        return NULL;
+    size_t length = strcspn(line + n + 1, " \n");
+    snprintf(name, 128, "%.*s", (int)length, line + n + 1);
+    return line + n + 1 + length;
+}
+
+/* FILE is then behind "case NAME". */
+static FILE *
+open_case(const char *name)
+{
+    static char line[LINE];
+    char found[128];
+    FILE *file = rig_golden("training.txt");
+    while (fgets(line, sizeof line, file))
+        if (after(line, "case", found) && strcmp(found, name) == 0)
+            return file;
+    bail("t/golden/training.txt has no case %s", name);
+    return file;
+}
+
+/* ---- one training ---- */
+
+/* The first values, from the formula; the parameters must be Composer's, in order. */
+static void
+fill(struct run *r, struct et_leaves *l, const char *name)
+{
+    static char line[LINE];
+    float v[MOST];
+    char of[128];
+    uint32_t stream = 0;
+    FILE *file = open_case(name);
+    while (fgets(line, sizeof line, file) && after(line, "param", of)) {
+        struct et_leaf *leaf = et_leaves_find(l, of);
+        int64_t n = leaf ? et_desc_count(&leaf->param->desc) : 0;
+        if (!leaf || n > MOST)
+            bail("%s: there is no %s", name, of);
+        rig_values(stream++, n, v);
+        for (int64_t i = 0; i < n; i++)
+            v[i] *= 0.5F;
+        need(r->cx, et_param_write(r->cx, leaf->param, v, n));
+    }
+    is_int(l->n, stream, "%s: %d parameters, as Composer has", name, (int)stream);
+    fclose(file);
+}
+
+/* The largest difference of a weight; infinite where there are others. */
+static double
+compare(struct run *r, struct et_leaves *l, const char *name)
+{
+    static char line[LINE];
+    float got[MOST];
+    char of[128], *end;
+    double worst = 0;
+    FILE *file = open_case(name);
+    while (fgets(line, sizeof line, file) && !after(line, "case", of)) {
+        const char *text = after(line, "weights", of);
+        struct et_leaf *leaf = text ? et_leaves_find(l, of) : NULL;
+        if (!text)
+            continue;
+        int64_t n = et_desc_count(&leaf->param->desc);
+        need(r->cx, et_param_read(r->cx, leaf->param, of, 17, got, n));
+        for (int64_t i = 0; i < n; i++, text = end) {
+            double want = strtod(text, &end);
+            worst = end == text ? INFINITY : fmax(worst, fabs(got[i] - want));
+        }
+        if (strspn(text, " \n") != strlen(text))
+            worst = INFINITY;
+    }
+    fclose(file);
+    return worst;
+}
+
+static double
+train_as(struct et_ctx *cx, const char *name, const struct choice *choice, int n)
+{
+    struct et_algorithm *list[CHOICES];
+    struct et_leaves l;
+    struct run r;
+    for (int i = 0; i < n; i++)
+        list[i] = algorithm(cx, choice[i].name, choice[i].options);
+    run_prepare(&r, cx,
+                &(struct run_setup){
+                    .n = SAMPLES,
+                    .batch_size = BATCH,
+                    .max_duration = ET_BATCHES(STEPS),
+                    .optimizer_options = OPTIONS("momentum", "0.9"),
+                    .algorithms = list,
+                    .n_algorithms = n,
+                });
+    open_data(&r);
+    open_net(&r);
+    run_start(&r);
+    need(cx, et_module_leaves(cx, r.model->root, ET_PARAM, &l));
+    fill(&r, &l, name);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    double worst = compare(&r, &l, name);
+    et_leaves_release(&l);
+    run_close(&r);
+    for (int i = 0; i < n; i++)
+        et_algorithm_free(&list[i]);
+    return worst;
+}
+
+/* A training with what CHOICE has is Composer's case NAME. */
+static void
+check(struct et_ctx *cx, const char *name, const struct choice *choice, int n)
+{
+    double worst = train_as(cx, name, choice, n);
+    ok(worst <= TOLERANCE, "%s: %d steps come to Composer's weights (worst %.1e)", name,
+       STEPS, worst);
+}
+
+static const struct choice blurpool = {"blurpool", OPTIONS("min_channels", "1")};
+static const struct choice squeeze_excite = {
+    "squeeze_excite", OPTIONS("latent_channels", "0.5", "min_channels", "3")};
+static const struct choice ghost = {"ghost_batchnorm",
+                                    OPTIONS("ghost_batch_size", "2")};
+static const struct choice factorize = {
+    "factorize", OPTIONS("min_channels", "3", "latent_channels", "0.5", "min_features",
+                         "4", "latent_features", "2")};
+static const struct choice standardization = {"weight_standardization",
+                                              OPTIONS("n_last_layers_ignore", "1")};
+static const struct choice smoothing = {"label_smoothing", OPTIONS("smoothing", "0.2")};
+static const struct choice clipping = {
+    "gradient_clipping", OPTIONS("clipping_type", "norm", "clipping_threshold", "0.1")};
+static const struct choice resizing = {
+    "progressive_resizing", OPTIONS("initial_scale", "0.5", "finetune_fraction", "0.2",
+                                    "delay_fraction", "0.3", "size_increment", "2")};
+static const struct choice sam = {"sam", OPTIONS("rho", "0.1")};
+static const struct choice freezing = {
+    "layer_freezing", OPTIONS("freeze_start", "0.2", "freeze_level", "0.9")};
+static const struct choice ema = {
+    "ema", OPTIONS("half_life", "2ba", "update_interval", "1ba")};
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    const struct choice *alone[] = {
+        &blurpool,  &squeeze_excite, &ghost,    &factorize, &standardization,
+        &smoothing, &clipping,       &resizing, &sam,       &freezing,
+        &ema};
+    const struct choice six[] = {blurpool,  squeeze_excite, ghost,
+                                 smoothing, resizing,       clipping};
+    check(cx, "none", NULL, 0);
+    for (size_t i = 0; i < sizeof alone / sizeof *alone; i++)
+        check(cx, alone[i]->name, alone[i], 1);
+    check(cx, "six", six, CHOICES);
+    ok(train_as(cx, "label_smoothing", NULL, 0) > 1e-3 &&
+           train_as(cx, "gradient_clipping", NULL, 0) > 1e-3,
+       "without its method a training comes to other weights");
+    return finish(cx);
+}
