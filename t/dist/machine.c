@@ -84,7 +84,11 @@ test_process(void)
     ok(rss > 0 && ram > 0 && ram < total, "memory of the process and of the machine");
     double cpu = said(&m, 104, "cpu_util");
     ok(cpu >= 0 && cpu <= 1, "the processors' time is a part of all of it");
-    ok(isnan(said(&m, 105, "gpu_util")) && isnan(said(&m, 106, "power_w")),
+    double before = said(&m, 105, "cpu_s"), until = before + 0.05;
+    while (said(&m, 106, "cpu_s") < until)
+        continue;
+    ok(before > 0 && m.cpu >= until, "and is said in seconds, which add up");
+    ok(isnan(said(&m, 107, "gpu_util")) && isnan(said(&m, 108, "power_w")),
        "without a GPU nothing is said of one");
 }
 

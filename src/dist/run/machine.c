@@ -173,6 +173,7 @@ etd_machine_read(struct etd_machine *m, double now, struct et_log_entry *entry)
     double past = now - m->at;
     m->at = now;
     put(&l, "cpu_util", rate(&m->cpu, cpu_seconds(), past, 1.0 / m->cores));
+    put(&l, "cpu_s", m->cpu);
     put(&l, "rss_gb", resident_bytes(buf) / 1e9);
     const char *io = read_text("/proc/self/io", buf);
     put(&l, "read_mb_s", rate(&m->read, number_of(io, "\nread_bytes:"), past, 1e-6));

@@ -2,6 +2,7 @@
 /* machine.h: what a rank's process, its machine and its GPU use, for its health.
  *
  *     cpu_util                 processors' time of the process, of all cores: 0 to 1
+ *     cpu_s                    processors' time of the process since it began, seconds
  *     rss_gb                   its memory, 1e9 bytes
  *     read_mb_s, write_mb_s    1e6 bytes a second that it read from and wrote to disks
  *     net_mb_s                 of the machine, both ways, the loopback left out
@@ -18,7 +19,7 @@
 #include "etude/logger.h"
 #include "etude/state.h"
 
-enum { ETD_MACHINE_NUMBERS = 15, ETD_GPU_NUMBERS = 6 };
+enum { ETD_MACHINE_NUMBERS = 16, ETD_GPU_NUMBERS = 6 };
 
 struct etd_machine {
     bool is_first; /* of the ranks of its machine */
