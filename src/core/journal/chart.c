@@ -5,9 +5,7 @@
  * panel. Of each the reader of events.log gives at most POINTS values, among them the
  * least and greatest of every stretch, so a million batches give a line of some hundred
  * points that loses no peak. Values that are not finite are left out, and counted in
- * the legend.
- *
- * Colours: M. Okabe and K. Ito, "Color Universal Design", 2008. */
+ * the legend. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -16,6 +14,7 @@
 #include <string.h>
 
 #include "core/journal/export.h"
+#include "core/journal/svg.h"
 #include "etude/diagnostic.h"
 
 enum {
@@ -32,11 +31,6 @@ enum {
     PLOT = 160,
     HEAD = 44, /* of a panel: title and legend */
 };
-
-static const char *const colors[] = {
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000",
-};
-enum { N_COLORS = sizeof colors / sizeof *colors };
 
 struct line {
     const struct et_series *series;
@@ -186,92 +180,30 @@ y_of(const struct chart *c, double value)
 }
 
 static void
-put_escaped(FILE *f, const char *text)
-{
-    char visible[ET_VISIBLE_MAX + 1];
-    et_visible(visible, sizeof visible, text, strlen(text));
-    for (const char *p = visible; *p; p++) {
-        if (*p == '&')
-            fputs("&amp;", f);
-        else if (*p == '<')
-            fputs("&lt;", f);
-        else if (*p == '>')
-            fputs("&gt;", f);
-        else
-            fputc(*p, f);
-    }
-}
-
-/* ATTRIBUTES beyond the place: class, anchor. */
-static void
-put_text(FILE *f, double x, double y, const char *attributes, const char *text)
-{
-    fprintf(f, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, attributes);
-    put_escaped(f, text);
-    fputs("</text>\n", f);
-}
-
-/* 1, 2 or 5 times a power of ten, for about N steps from LOW to HIGH. */
-static double
-nice_step(double low, double high, int n)
-{
-    double rough = (high - low) / n, power = pow(10, floor(log10(rough)));
-    double digit = rough / power;
-    return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
-}
-
-/* 0.25, 12k, 3.5M, 1e-05: as many digits as STEP asks for, in the unit that suits MOST,
- * the axis' greatest. */
-static const char *
-tick_text(double value, double step, double most, char *buf, size_t size)
-{
-    static const struct {
-        double of;
-        const char *suffix;
-    } scales[] = {{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e4, "k"}};
-    if (fabs(value) < step * 1e-6) {
-        snprintf(buf, size, "0");
-        return buf;
-    }
-    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++)
-        if (most >= scales[i].of) {
-            double of = scales[i].of == 1e4 ? 1e3 : scales[i].of;
-            snprintf(buf, size, "%.6g%s", value / of, scales[i].suffix);
-            return buf;
-        }
-    int decimals = (int)-floor(log10(step) + 1e-9);
-    if (decimals > 5)
-        snprintf(buf, size, "%.3g", value);
-    else
-        snprintf(buf, size, "%.*f", decimals > 0 ? decimals : 0, value);
-    return buf;
-}
-
-static void
 put_grid(struct chart *c)
 {
     FILE *f = c->out;
     char text[32];
-    double bottom = c->top + HEAD + PLOT, step = nice_step(c->low, c->high, 5);
+    double bottom = c->top + HEAD + PLOT, step = eti_svg_step(c->low, c->high, 5);
     double start = ceil(c->low / step) * step;
     for (int i = 0; i < 12 && start + i * step <= c->high; i++) {
         double v = start + i * step, y = y_of(c, v);
         fprintf(f, "<path class=\"g\" d=\"M%d %.1fH%d\"/>\n", LEFT, y, WIDTH - RIGHT);
-        put_text(
-            f, LEFT - 8, y + 4, " text-anchor=\"end\"",
-            tick_text(v, step, fmax(fabs(c->low), fabs(c->high)), text, sizeof text));
+        eti_svg_text(f, LEFT - 8, y + 4, " text-anchor=\"end\"",
+                     eti_svg_tick(v, step, fmax(fabs(c->low), fabs(c->high)), text,
+                                  sizeof text));
     }
-    step = c->last > 0 ? fmax(1, nice_step(0, (double)c->last, 8)) : 1;
+    step = c->last > 0 ? fmax(1, eti_svg_step(0, (double)c->last, 8)) : 1;
     for (int i = 0; i < 20 && i * step <= (double)c->last; i++) {
         double v = i * step;
         fprintf(f, "<path class=\"a\" d=\"M%.1f %.1fv5\"/>\n", x_of(c, v), bottom);
-        put_text(f, x_of(c, v), bottom + 18, " text-anchor=\"middle\"",
-                 tick_text(v, step, (double)c->last, text, sizeof text));
+        eti_svg_text(f, x_of(c, v), bottom + 18, " text-anchor=\"middle\"",
+                     eti_svg_tick(v, step, (double)c->last, text, sizeof text));
     }
     fprintf(f, "<path class=\"a\" d=\"M%d %dV%.1fH%d\"/>\n", LEFT, c->top + HEAD,
             bottom, WIDTH - RIGHT);
-    put_text(f, (LEFT + WIDTH - RIGHT) / 2.0, bottom + 36, " text-anchor=\"middle\"",
-             "finished batches");
+    eti_svg_text(f, (LEFT + WIDTH - RIGHT) / 2.0, bottom + 36,
+                 " text-anchor=\"middle\"", "finished batches");
 }
 
 static void
@@ -282,13 +214,13 @@ put_marks(struct chart *c, bool with_text)
         double x = x_of(c, fmin((double)m->ba, (double)c->last));
         fprintf(c->out, "<path class=\"m\" d=\"M%.1f %dv%d\"><title>", x, c->top + HEAD,
                 PLOT);
-        put_escaped(c->out, m->text);
+        eti_svg_escape(c->out, m->text);
         fputs("</title></path>\n", c->out);
         bool late = x > WIDTH * 0.7; /* its text would leave the picture */
         if (with_text)
-            put_text(c->out, late ? x - 4 : x + 4, c->top + HEAD + 12,
-                     late ? " class=\"s\" text-anchor=\"end\"" : " class=\"s\"",
-                     m->text);
+            eti_svg_text(c->out, late ? x - 4 : x + 4, c->top + HEAD + 12,
+                         late ? " class=\"s\" text-anchor=\"end\"" : " class=\"s\"",
+                         m->text);
     }
 }
 
@@ -323,7 +255,7 @@ put_legend(struct chart *c, const struct et_series *s, const char *color, double
         return;
     fprintf(c->out, "<path class=\"l\" stroke=\"%s\" d=\"M%.1f %dh16\"/>\n", color, *x,
             c->top + 30);
-    put_text(c->out, *x + 21, c->top + 34, "", text);
+    eti_svg_text(c->out, *x + 21, c->top + 34, "", text);
     *x += width;
 }
 
@@ -359,7 +291,7 @@ put_lines(struct chart *c, const struct line *of, bool few)
         const struct et_series *s = l->series;
         if (strcmp(l->group, of->group) != 0)
             continue;
-        const char *color = colors[n++ % N_COLORS];
+        const char *color = eti_svg_colors[n++ % ETI_SVG_COLORS];
         if ((s->all.n <= FEW) == few)
             ET_TRY(put_line(c, s, color));
     }
@@ -374,14 +306,14 @@ put_panel(struct chart *c, const struct line *of)
     int n = 0;
     set_range(c, of->group);
     snprintf(title, sizeof title, *of->unit ? "%s [%s]" : "%s", of->group, of->unit);
-    put_text(c->out, LEFT, c->top + 12, " class=\"h\"", title);
+    eti_svg_text(c->out, LEFT, c->top + 12, " class=\"h\"", title);
     put_grid(c);
     put_marks(c, c->top == TOP);
     ET_TRY(put_lines(c, of, false));
     ET_TRY(put_lines(c, of, true));
     for (const struct line *l = of; l < c->line + c->n_lines; l++)
         if (strcmp(l->group, of->group) == 0)
-            put_legend(c, l->series, colors[n++ % N_COLORS], &x);
+            put_legend(c, l->series, eti_svg_colors[n++ % ETI_SVG_COLORS], &x);
     c->top += PANEL;
     return ET_OK;
 }
@@ -402,19 +334,8 @@ put_chart(struct chart *c, const char *title)
     for (int i = 0; i < c->n_lines; i++)
         panels += is_first_of_group(c, i);
     int height = TOP + panels * PANEL;
-    fprintf(c->out,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%d\" "
-            "height=\"%d\" viewBox=\"0 0 %d %d\">\n<title>",
-            WIDTH, height, WIDTH, height);
-    put_escaped(c->out, title);
-    fputs(
-        "</title>\n<style>text{font:12px sans-serif;fill:#333}.t{font-size:18px}"
-        ".h{font-weight:bold}.s{font-size:11px;fill:#777}.l{fill:none;stroke-width:1.5;"
-        "stroke-linejoin:round}.g{stroke:#e4e4e4}.a{fill:none;stroke:#777}"
-        ".m{stroke:#999;stroke-dasharray:3 3}</style>\n"
-        "<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
-        c->out);
-    put_text(c->out, LEFT, 28, " class=\"t\"", title);
+    eti_svg_begin(c->out, WIDTH, height, title);
+    eti_svg_text(c->out, LEFT, 28, " class=\"t\"", title);
     c->top = TOP;
     for (int i = 0; i < c->n_lines; i++)
         if (is_first_of_group(c, i))
