@@ -106,6 +106,9 @@ struct cli_options {
     const char *length, *temperature, *top_k, *top_p, *seed, *prompts;
     const char *jobs, *random, *list, *halving, *metric; /* of sweep, likewise */
     const char *sort, *pareto;
+    const char *svg;    /* of compare */
+    bool seeds;         /* likewise */
+    bool leave_one_out; /* of sweep */
     bool reindex, follow;
     int64_t rank;             /* of `logs` and `kill`; -1 = not given */
     int level;                /* of `logs`: enum et_log_level */

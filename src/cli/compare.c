@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/compare.h"
 #include "cli/sweep.h"
 #include "cli/workbench.h"
 #include "dist/worker/target.h"
@@ -105,25 +106,6 @@ training_seconds(const struct eti_compared_run *r)
     return json_is_number(training) ? json_number_value(training) : NAN;
 }
 
-static const char *
-figure_text(const struct eti_comparison *k, enum eti_figure what, double x, char *buf,
-            size_t size)
-{
-    switch (what) {
-    case ETI_COST:
-        return eti_money_text(k->price, x, buf, size);
-    case ETI_ENERGY:
-        return eti_energy_text(x, buf, size);
-    case ETI_SAMPLES:
-        return cli_count(llround(x), buf, size);
-    default:
-        if (x >= 60)
-            return eti_duration_text(x, buf, size);
-        snprintf(buf, size, "%.2fs", x);
-        return buf;
-    }
-}
-
 /* A row of what the runs took, to their best or to the target. */
 static void
 print_figures(const struct table *t, const char *label, enum eti_figure what,
@@ -135,7 +117,8 @@ print_figures(const struct table *t, const char *label, enum eti_figure what,
     for (int i = 0; i < k->n; i++) {
         const struct eti_compared_run *r = &k->run[i];
         double x = to_target ? r->to_target[what] : r->to_best[what];
-        print_cell(t, isfinite(x) ? figure_text(k, what, x, text, sizeof text) : "-");
+        print_cell(t, isfinite(x) ? compare_figure_text(k, what, x, text, sizeof text)
+                                  : "-");
     }
     putchar('\n');
 }
@@ -162,8 +145,9 @@ print_training(const struct table *t)
     print_label("training");
     for (int i = 0; i < k->n; i++) {
         double x = training_seconds(&k->run[i]);
-        print_cell(t,
-                   isfinite(x) ? figure_text(k, ETI_TIME, x, text, sizeof text) : "-");
+        print_cell(t, isfinite(x)
+                          ? compare_figure_text(k, ETI_TIME, x, text, sizeof text)
+                          : "-");
     }
     putchar('\n');
 }
@@ -243,7 +227,7 @@ print_comparison(const struct cli *c, const struct eti_comparison *k,
         print_figures(&t, label, ETI_TIME, true);
         print_figures(&t, "samples to it", ETI_SAMPLES, true);
     }
-    if (k->by == ETI_COST || k->by == ETI_ENERGY) {
+    if (k->by != ETI_TIME && k->by != ETI_SAMPLES) {
         snprintf(label, sizeof label, "%s to it", eti_figure_names[k->by]);
         print_figures(&t, label, k->by, k->has_target);
     }
@@ -261,32 +245,25 @@ print_comparison(const struct cli *c, const struct eti_comparison *k,
 }
 
 static json_t *
-number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-static json_t *
 as_json(const struct cli *c, const struct eti_comparison *k, json_t *differences)
 {
-    static const char *const names[ETI_FIGURES] = {"seconds", "cost", "kwh", "samples"};
     char key[32];
     json_t *runs = json_array();
     for (int i = 0; i < k->n; i++) {
         const struct eti_compared_run *r = &k->run[i];
-        json_t *v = json_pack("{s:O?, s:O?, s:O?, s:o, s:o}", "name",
-                              json_object_get(r->facts, "name"), "directory",
-                              json_object_get(r->facts, "directory"), "state",
-                              json_object_get(r->facts, "state"), "training_seconds",
-                              number(training_seconds(r)), "best", number(r->best));
+        json_t *v = json_pack(
+            "{s:O?, s:O?, s:O?, s:o, s:o}", "name", json_object_get(r->facts, "name"),
+            "directory", json_object_get(r->facts, "directory"), "state",
+            json_object_get(r->facts, "state"), "training_seconds",
+            compare_number(training_seconds(r)), "best", compare_number(r->best));
         for (int f = 0; f < ETI_FIGURES; f++) {
-            if ((f == ETI_COST || f == ETI_ENERGY) && (int)k->by != f)
+            if (f != ETI_TIME && f != ETI_SAMPLES && (int)k->by != f)
                 continue; /* it was not asked for */
-            snprintf(key, sizeof key, "%s_to_best", names[f]);
-            json_object_set_new(v, key, number(r->to_best[f]));
-            snprintf(key, sizeof key, "%s_to_target", names[f]);
+            snprintf(key, sizeof key, "%s_to_best", compare_figure_keys[f]);
+            json_object_set_new(v, key, compare_number(r->to_best[f]));
+            snprintf(key, sizeof key, "%s_to_target", compare_figure_keys[f]);
             if (k->has_target)
-                json_object_set_new(v, key, number(r->to_target[f]));
+                json_object_set_new(v, key, compare_number(r->to_target[f]));
         }
         if (c->opt.pareto)
             json_object_set_new(v, "on_front", json_boolean(r->on_front));
@@ -315,21 +292,35 @@ choose_metric(struct cli *c, struct eti_comparison *k)
 /* Names the runs that have not measured it; if none has, there is nothing to
  * compare. */
 static int
-check_energy(struct cli *c, const struct eti_comparison *k)
+check_recorded(struct cli *c, const struct eti_comparison *k)
 {
-    static const char how[] = "a GPU's sensors say it, and for processors "
-                              "/sys/class/powercap where it can be read";
+    const bool energy = k->by == ETI_ENERGY;
+    const char *what = energy ? "what it drew" : "its processors' time";
+    const char *how = energy ? "a GPU's sensors say it, and for processors "
+                               "/sys/class/powercap where it can be read"
+                             : "runs of this version and later do, once a second";
     char text[ETI_FACT_TEXT];
     int known = 0;
     for (int i = 0; i < k->n; i++)
-        known += isfinite(k->run[i].to_best[ETI_ENERGY]);
+        known += isfinite(k->run[i].to_best[k->by]);
     if (known == 0)
-        return cli_fail(c, CLI_E_LATER, how,
-                        "--pareto energy: no run has recorded what it drew");
+        return cli_fail(c, CLI_E_LATER, how, "--pareto %s: no run has recorded %s",
+                        eti_figure_names[k->by], what);
     for (int i = 0; i < k->n; i++)
-        if (!isfinite(k->run[i].to_best[ETI_ENERGY]))
-            et_report(c->cx, ET_LOG_WARN, "%s has not recorded what it drew: %s",
-                      cli_fact(k->run[i].facts, "name", text, sizeof text), how);
+        if (!isfinite(k->run[i].to_best[k->by]))
+            et_report(c->cx, ET_LOG_WARN, "%s has not recorded %s: %s",
+                      cli_fact(k->run[i].facts, "name", text, sizeof text), what, how);
+    return CLI_OK;
+}
+
+static int
+print_result(struct cli *c, const struct eti_comparison *k, json_t *differences)
+{
+    if (c->opt.seeds)
+        return compare_print_seeds(c, k, differences);
+    if (c->opt.json)
+        return cli_print_json(as_json(c, k, differences));
+    print_comparison(c, k, differences);
     return CLI_OK;
 }
 
@@ -341,18 +332,18 @@ run(struct cli *c, struct eti_comparison *k)
         code = judge_all(c, k);
     if (code != CLI_OK)
         return code;
-    if (c->opt.pareto)
+    if (c->opt.pareto || c->opt.svg)
         eti_comparison_front(k);
-    if (k->by == ETI_ENERGY)
-        code = check_energy(c, k);
+    if (k->by == ETI_ENERGY || k->by == ETI_CPU_TIME)
+        code = check_recorded(c, k);
     if (code != CLI_OK)
         return code;
     json_t *differences = eti_comparison_differences(k);
     warn(c, differences);
-    if (c->opt.json)
-        code = cli_print_json(as_json(c, k, differences));
-    else
-        print_comparison(c, k, differences);
+    if (c->opt.svg)
+        code = compare_draw(c, k, differences);
+    if (code == CLI_OK)
+        code = print_result(c, k, differences);
     json_decref(differences);
     return code;
 }
@@ -365,9 +356,9 @@ read_pareto(struct cli *c, struct eti_comparison *k)
     while (p && i < ETI_FIGURES && strcmp(p, eti_figure_names[i]) != 0)
         i++;
     if (i == ETI_FIGURES)
-        return cli_fail(c, CLI_E_VALUE, NULL,
-                        "--pareto: expected time, cost, energy or samples, got '%s'",
-                        p);
+        return cli_fail(
+            c, CLI_E_VALUE, NULL,
+            "--pareto: expected time, cost, energy, samples or cpu, got '%s'", p);
     k->by = (enum eti_figure)i;
     k->price = c->config ? &c->config->set.price : NULL;
     if (k->by == ETI_COST && !eti_comparison_has_price(k))
@@ -402,9 +393,19 @@ is_sweep(const struct cli *c, const char *text)
     return access(sweep_path(c, text, path), F_OK) == 0;
 }
 
-/* The runs of the sweep TEXT that have begun. */
+/* Which of the runs of a sweep RUN is, from 0. */
 static int
-add_sweep(struct cli *c, struct eti_comparison *k, const char *text)
+place_in(const struct sweep_view *view, const json_t *run)
+{
+    const json_t *other;
+    size_t i;
+    json_array_foreach(sweep_runs(view), i, other) if (other == run) break;
+    return (int)i;
+}
+
+/* The runs of the sweep TEXT that have begun; the first of its plan has PLACE. */
+static int
+add_sweep(struct cli *c, struct eti_comparison *k, const char *text, int place)
 {
     int code, n = 0;
     json_t *plan = sweep_plan_read(c, text, &code);
@@ -416,21 +417,27 @@ add_sweep(struct cli *c, struct eti_comparison *k, const char *text)
                             "compare takes up to %d runs, and sweep %s has more",
                             ETI_COMPARED_RUNS, text);
         else if (list[i].facts)
-            k->run[k->n++].facts = json_incref(list[i].facts);
+            k->run[k->n++] = (struct eti_compared_run){
+                .facts = json_incref(list[i].facts),
+                .place = place + place_in(&view, list[i].run),
+            };
     }
     sweep_free_ranking(list, n);
     json_decref(plan);
     return code;
 }
 
-/* The run that TEXT means, or the runs of a sweep that is called so. */
+/* The run that operand I means, or the runs of a sweep that is called so. */
 static int
-add_runs(struct cli *c, struct eti_comparison *k, const char *text, bool *is_copy)
+add_runs(struct cli *c, struct eti_comparison *k, int i, bool *is_copy)
 {
+    const char *text = c->arg[i];
+    const int place = i * SWEEP_MOST;
     struct etd_target target;
     int code = CLI_OK;
     if (is_sweep(c, text))
-        return add_sweep(c, k, text);
+        return add_sweep(c, k, text, place);
+    k->run[k->n].place = place;
     is_copy[k->n] = cli_run_is_far(c, text, &target);
     k->run[k->n].facts = is_copy[k->n] ? cli_run_fetch(c, text, &target, true, &code)
                                        : cli_run_find(c, text, &code);
@@ -455,7 +462,7 @@ cli_compare(struct cli *c)
     k->target_text = c->opt.target;
     code = read_pareto(c, k);
     for (int i = 0; i < c->n_args && code == CLI_OK; i++)
-        code = add_runs(c, k, c->arg[i], is_copy);
+        code = add_runs(c, k, i, is_copy);
     if (code == CLI_OK && c->opt.dump_screen)
         code = cli_workbench(c, TUI_IN_runs, begin, k);
     else if (code == CLI_OK)

@@ -495,7 +495,8 @@ static int
 check_resumed(struct cli *c)
 {
     bool more = c->n_args > 0 || c->n_overrides > 0 || c->opt.random || c->opt.list ||
-                c->opt.halving || c->opt.metric || c->opt.run_name;
+                c->opt.halving || c->opt.metric || c->opt.run_name ||
+                c->opt.leave_one_out;
     if (!c->opt.resume || !more)
         return CLI_OK;
     return cli_fail(c, CLI_E_OPERAND, NULL,

@@ -91,7 +91,7 @@ draw_value(const struct range *r, struct et_rng *rng, char *buf, size_t size)
 
 enum { KEYS = 32 };
 struct dimension {
-    char key[256];
+    char key[256];  /* "": each of VALUES is a whole setting, or "" for none */
     json_t *values; /* [text]; owned; one: of RANGE */
     bool is_range;
     struct range range;
@@ -161,6 +161,58 @@ read_words(struct cli *c, struct space *s)
     return code;
 }
 
+/* The recipe as all runs have it but for what differs; NULL: *EXIT says how to end. */
+static struct et_recipe *
+load_common(struct cli *c, int *exit)
+{
+    struct et_override *all = c->override;
+    const int n = c->n_overrides;
+    struct et_override *some = calloc((size_t)n + 1, sizeof *some);
+    if (!some) {
+        *exit = cli_fail(c, CLI_E_MEMORY, NULL, "out of memory: the sweep's recipe");
+        return NULL;
+    }
+    c->n_overrides = 0;
+    c->override = some;
+    for (int i = 0; i < n; i++) /* lists of values are none of a recipe's */
+        if (all[i].kind != ET_OVERRIDE_SET)
+            some[c->n_overrides++] = all[i];
+    struct et_recipe *r = cli_load_recipe(c, c->arg[0], exit);
+    c->override = all;
+    c->n_overrides = n;
+    free(some);
+    return r;
+}
+
+/* The recipe as it is, and without each of its algorithms: one more of what differs,
+ * the first. */
+static int
+add_algorithms(struct cli *c, struct space *s)
+{
+    int code;
+    struct et_recipe *r = load_common(c, &code);
+    if (!r)
+        return code;
+    json_t *values = json_pack("[s]", "");
+    for (int i = 0; i < r->algorithms.n; i++)
+        if (!r->algorithms.v[i].off)
+            json_array_append_new(values,
+                                  json_sprintf("algorithms.%s=false",
+                                               r->algorithms.v[i].component->name));
+    et_recipe_free(&r);
+    if (s->n == KEYS || json_array_size(values) < 2) {
+        json_decref(values);
+        return cli_fail(c, CLI_E_OPERAND, NULL,
+                        s->n == KEYS ? "more than %d keys that differ"
+                                     : "--leave-one-out: the recipe has no algorithms",
+                        KEYS);
+    }
+    memmove(&s->v[1], &s->v[0], (size_t)s->n * sizeof *s->v);
+    s->n++;
+    s->v[0] = (struct dimension){.values = values};
+    return CLI_OK;
+}
+
 /* ---- runs ---- */
 
 /* Value number AT of D, or a draw, as "key=value". */
@@ -173,7 +225,7 @@ setting(const struct dimension *d, size_t at, struct et_rng *rng)
         draw_value(&d->range, rng, drawn, sizeof drawn);
     else
         value = json_string_value(json_array_get(d->values, at));
-    return json_sprintf("%s=%s", d->key, value);
+    return *d->key ? json_sprintf("%s=%s", d->key, value) : json_string(value);
 }
 
 static int64_t
@@ -193,7 +245,10 @@ combination(const struct space *s, int64_t k, struct et_rng *rng)
     json_t *set = json_array();
     for (int i = s->n - 1; i >= 0; i--) {
         int64_t n = s->v[i].is_range ? 1 : (int64_t)json_array_size(s->v[i].values);
-        json_array_insert_new(set, 0, setting(&s->v[i], (size_t)(k % n), rng));
+        json_t *one = setting(&s->v[i], (size_t)(k % n), rng);
+        if (json_string_length(one) > 0)
+            json_array_insert(set, 0, one);
+        json_decref(one);
         k /= n;
     }
     return set;
@@ -291,7 +346,10 @@ add_lines(struct cli *c, const struct space *s, json_t *runs)
     if (!f)
         return cli_fail(c, CLI_E_NAME, NULL, "--list %s cannot be read", c->opt.list);
     int code = CLI_OK;
-    if (s->n > 0)
+    if (c->opt.leave_one_out)
+        code = cli_fail(c, CLI_E_OPERAND, NULL,
+                        "--list has what differs, without --leave-one-out");
+    else if (s->n > 0)
         code = cli_fail(c, CLI_E_OPERAND, NULL,
                         "--list has what differs, so %s has one value", s->v[0].key);
     for (int number = 1; code == CLI_OK && fgets(line, sizeof line, f); number++) {
@@ -371,6 +429,8 @@ sweep_plan_make(struct cli *c, int *exit)
     }
     json_t *runs = json_array();
     *exit = read_words(c, &space);
+    if (*exit == CLI_OK && c->opt.leave_one_out)
+        *exit = add_algorithms(c, &space);
     if (*exit == CLI_OK)
         *exit = read_number(c, "--halving", c->opt.halving, 2, SWEEP_MOST, &halving);
     if (*exit == CLI_OK)

@@ -232,6 +232,8 @@ why_empty(const struct eti_comparison *k)
         return k->has_target ? "no run came to the target" : "no run was evaluated";
     if (k->by == ETI_COST && !eti_comparison_has_price(k))
         return "no price is set: etude config set price.hour 2.50";
+    if (k->by == ETI_CPU_TIME)
+        return "no run has recorded what it used of processors";
     if (k->by == ETI_ENERGY)
         return "no run has recorded what it drew: GPUs' sensors do, and RAPL";
     return "no run was evaluated";

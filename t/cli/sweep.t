@@ -57,6 +57,18 @@ run sweep s.yaml --dry-run --list list
 is "$(cat out)" "s-01  optimizer.lr=0.1 seed=4
 s-02  model.hidden=8" "or those of a file"
 
+sed 's/^seed: 3/algorithms: {ema: {half_life: 20ba}, label_smoothing: , mixup: false}/' s.yaml >three.yaml
+run sweep three.yaml --leave-one-out seed=1,2 --alg 'cutout(num_holes=1)' --dry-run
+exits 0 "--leave-one-out"
+is "$(cat out)" "three-01  seed=1
+three-02  seed=2
+three-03  algorithms.ema=false seed=1
+three-04  algorithms.ema=false seed=2
+three-05  algorithms.label_smoothing=false seed=1
+three-06  algorithms.label_smoothing=false seed=2
+three-07  algorithms.cutout=false seed=1
+three-08  algorithms.cutout=false seed=2" "has the recipe, and it without each algorithm that is on"
+
 # What a recipe names lies in another folder than the recipe.
 mkdir there
 sed 's/^seed: 3/include: rest.yaml/' s.yaml >r.yaml
@@ -80,6 +92,8 @@ refuse "a range without --random" 64 '1..2 is a range, which has no list of valu
 refuse "a range that goes down" 64 'seed=2..1: a range goes up' s.yaml seed=2..1 --random 3
 refuse "a bad value in one run" 65 'in s-02: optimizer.lr=x' s.yaml optimizer.lr=1,x
 refuse "a bad key" 65 "in s-01: optimizer.rl=1" s.yaml optimizer.rl=1,2
+refuse "nothing to leave out" 64 '--leave-one-out: the recipe has no algorithms' s.yaml --leave-one-out
+refuse "two ways to differ" 64 '--list has what differs, without --leave-one-out' three.yaml --leave-one-out --list list
 refuse "a word in a list that is no setting" 64 "bad:1: 'seed' is not key=value" s.yaml --list bad
 refuse "too many" 64 'combinations, and a sweep has at most 1000 runs' s.yaml \
     seed=1,2,3,4,5,6,7,8,9,10,11 optimizer.lr=1,2,3,4,5,6,7,8,9,10 model.hidden=1,2,3,4,5,6,7,8,9,10
@@ -121,6 +135,29 @@ is "$(grep '^to ' out)" "to 1ep: all of 9, then 3
 to 3ep: all of 3, then 1" "--dry-run says the rungs"
 run sweep s.yaml --halving 3 --dry-run max_duration=4ep optimizer.lr=1,2,3,4,5,6,7,8,9
 says out 'to 1ep: all of 9' "of which the first has an epoch, however short the run"
+
+# ---- runs alike but for their seed
+
+run sweep three.yaml --leave-one-out seed=1,2,3 -j 2 max_duration=3ep
+exits 0 "a recipe without each of its algorithms is trained"
+run compare three --seeds --pareto samples
+exits 0 "compare --seeds"
+is "$(awk 'NR > 1 && NR < 5 { print $1, $2 == "three-01" ? $3 : $2 }' out | sort)" \
+    "algorithms.ema=off 3
+algorithms.label_smoothing=off 3
+as 3" "has a row for each setting: three seeds"
+is "$(sed -n 2p out | cut -c 1-11)" "as three-01" "the whole recipe's first"
+says out 'medians; samples to the best value' "by what was asked for"
+run compare three --seeds --json --target 'accuracy>=.1' --pareto samples --svg front.svg
+is "$(grep -c '"samples_to_target": [0-9]' out)" 3 "as JSON, to a target"
+is "$(grep -c '<circle stroke=' front.svg) $(grep -c 'r="9"' front.svg)" "9 3" \
+    "--svg draws the nine runs, and their medians"
+is "$(grep -c '^<text.*as three-01: .*, median</text>' front.svg)" 1 "which the legend says"
+says front.svg 'samples to accuracy&gt;=.1' "over what they took"
+python3 -c 'import sys, xml.dom.minidom as m; m.parse("front.svg")' 2>err
+ok $? "in XML"
+run compare three s-01 --seeds --svg no/where.svg
+exits 73 "where it cannot be written: exit 73"
 
 # ---- ended in its midst
 

@@ -179,6 +179,131 @@ test_energy(struct et_ctx *cx)
     json_decref(facts);
 }
 
+/* ---- processors ---- */
+
+static void
+write_used(double t, int rank, double seconds)
+{
+    const struct et_log_entry entry[] = {{"cpu_s", seconds}};
+    write_numbers(ET_RECORD_HEALTH, t, 0, rank, entry, 1);
+}
+
+/* Two ranks; the second begins again after a minute. */
+static void
+test_processors(struct et_ctx *cx)
+{
+    begin(cx, "cpu");
+    write_used(1, 0, 2);
+    write_used(1, 1, 1);
+    write_value(1.5, 1, 0.5);
+    write_used(2, 0, 3);
+    write_used(2, 1, 1.5);
+    write_used(62, 0, 7);
+    write_used(62, 1, 0.25);
+    write_value(63, 2, 0.75);
+    eti_events_end(&log_of_run);
+    json_t *facts = facts_of(0.75);
+    struct eti_comparison k = {.cx = cx,
+                               .n = 1,
+                               .run[0].facts = facts,
+                               .by = ETI_CPU_TIME,
+                               .target_text = "accuracy>=.5"};
+    need(cx, eti_comparison_choose(&k));
+    need(cx, eti_comparison_judge(&k, 0));
+    is_near(k.run[0].to_target[ETI_CPU_TIME], 2 + 0.5 + 1 + 0.25, 1e-6,
+            "processors' seconds of both ranks, those of half a second half");
+    is_near(k.run[0].to_best[ETI_CPU_TIME], 7 + 1.75, 1e-6,
+            "a process that goes on with the run counts anew");
+    json_decref(facts);
+
+    begin(cx, "cpu_end");
+    write_used(1, 0, 2);
+    write_used(2, 0, 5);
+    write_value(2.5, 1, 0.5);
+    eti_events_end(&log_of_run);
+    facts = facts_of(0.5);
+    k = (struct eti_comparison){
+        .cx = cx, .n = 1, .run[0].facts = facts, .by = ETI_CPU_TIME};
+    need(cx, eti_comparison_choose(&k));
+    need(cx, eti_comparison_judge(&k, 0));
+    is_near(k.run[0].to_best[ETI_CPU_TIME], 6.5, 1e-6,
+            "behind the last word it goes on as before it");
+    json_decref(facts);
+}
+
+/* ---- runs alike but for their seed ---- */
+
+static json_t *
+run_of(const char *name, int seed, double lr)
+{
+    return json_pack("{s:s, s:{s:i, s:f}}", "name", name, "config", "seed", seed,
+                     "optimizer.lr", lr);
+}
+
+static void
+test_alike(struct et_ctx *cx)
+{
+    static const struct {
+        const char *name;
+        double place, lr, best, time;
+    } row[] = {
+        {"s-04", 40, 0.2, 0.9, 9},   {"s-02", 20, 0.1, 0.6, 3},
+        {"s-05", 50, 0.2, 0.7, 7},   {"s-01", 10, 0.1, 0.5, 2},
+        {"s-03", 30, 0.1, 0.8, 1},   {"s-06", 60, 0.3, 0.4, 4},
+        {"s-07", 70, 0.2, NAN, NAN},
+    };
+    enum { N = sizeof row / sizeof *row };
+    struct eti_comparison k = {.cx = cx, .n = N, .by = ETI_TIME};
+    static struct eti_alike a[ETI_COMPARED_RUNS];
+    snprintf(k.metric, sizeof k.metric, "%s", metric);
+    for (int i = 0; i < N; i++) {
+        k.run[i].facts = run_of(row[i].name, i, row[i].lr);
+        k.run[i].best = row[i].best;
+        k.run[i].place = (int)row[i].place;
+        for (int f = 0; f < ETI_FIGURES; f++)
+            k.run[i].to_best[f] = k.run[i].to_target[f] = row[i].time;
+    }
+    json_t *differences = eti_comparison_differences(&k);
+    is_int(eti_comparison_alike(&k, differences, a), 3, "three settings");
+    ok(a[0].n == 3 && a[1].n == 3 && a[2].n == 1, "of three, three and one run");
+    is_str(a[0].label, "as s-01", "that of the run that was named first is the first");
+    is_str(a[1].label, "optimizer.lr=0.2", "others are called by what differs from it");
+    is_str(a[2].label, "optimizer.lr=0.3", "the best of them first");
+    ok(a[0].best == 0.6 && eti_alike_cost(&k, &a[0]) == 2, "medians");
+    ok(a[1].best == 0.7 && eti_alike_cost(&k, &a[1]) == 9,
+       "a run without a value is worse and slower than all others");
+
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+    eti_comparison_front(&k);
+    need(cx, eti_comparison_svg(&k, a, 3, f));
+    fclose(f);
+    int dots = 0, rings = 0;
+    for (const char *p = text; (p = strstr(p, "<circle ")); p++) {
+        dots += strncmp(p, "<circle stroke=", 15) == 0;
+        rings += strncmp(p, "<circle fill=\"none\"", 19) == 0;
+    }
+    is_int(dots, 6, "a run without a value is not in the picture");
+    is_int(rings, 2, "a median of several runs is ringed");
+    ok(strstr(text, "optimizer.lr=0.2: 0.7 in 9, median") != NULL, "and said");
+    ok(strstr(text, "s-03: 1, 0.8, on the front") != NULL &&
+           strstr(text, "s-02: 3, 0.6</title>") != NULL,
+       "a run says what it is");
+    free(text);
+
+    for (int i = 0; i < N; i++)
+        k.run[i].best = NAN;
+    f = open_memstream(&text, &size);
+    is_int(eti_comparison_svg(&k, a, 3, f), ET_EINVAL, "without a value there is none");
+    et_error_clear(cx);
+    fclose(f);
+    free(text);
+    json_decref(differences);
+    for (int i = 0; i < N; i++)
+        json_decref((json_t *)k.run[i].facts);
+}
+
 /* Three ranks on two machines, for half an hour. */
 static void
 test_prices(struct et_ctx *cx)
@@ -412,6 +537,8 @@ main(void)
     struct et_ctx *cx = need_ctx();
     test_targets(cx);
     test_energy(cx);
+    test_processors(cx);
+    test_alike(cx);
     test_prices(cx);
     test_run_cost();
     test_front(cx);

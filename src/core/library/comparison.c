@@ -17,7 +17,8 @@
 #include "core/library/list.h"
 
 enum { POINTS = 4096 };
-const char *const eti_figure_names[] = {"time", "cost", "energy", "samples", NULL};
+const char *const eti_figure_names[] = {"time",    "cost", "energy",
+                                        "samples", "cpu",  NULL};
 
 static const json_t *
 config_of(const struct eti_compared_run *r)
@@ -91,18 +92,19 @@ samples_at(struct et_events *e, int64_t ba)
     return NAN;
 }
 
-/* ---- energy ---- */
+/* ---- energy and processors' time ---- */
 
 enum { RANKS = 1024, MOMENTS = 2 };
 static const double GAP = 5; /* seconds without a word: nothing ran meanwhile */
 
-/* Joules that were drawn before each of some moments. */
+/* Joules that were drawn, and processors' seconds used, before each of some moments. */
 struct draw {
     double until[MOMENTS]; /* seconds since 1970; NaN: none is asked for */
-    double gpu[MOMENTS], host[MOMENTS];
-    bool has_gpu, has_host;
+    double gpu[MOMENTS], host[MOMENTS], cpu[MOMENTS];
+    bool has_gpu, has_host, has_cpu;
     int ranks, machines;
-    double at[RANKS]; /* when each was last heard of; 0: not yet */
+    double at[RANKS];                      /* when each was last heard of; 0: not yet */
+    double used[RANKS], per_second[RANKS]; /* of processors, as it then said */
 };
 
 /* Watts for the time that one record stands for: that since the one before. */
@@ -113,12 +115,41 @@ add_power(const struct draw *d, double *joules, double t, double seconds, double
         joules[i] += t <= d->until[i] && watts > 0 ? watts * seconds : 0;
 }
 
+/* USED seconds of processors by rank R at T, which was last heard of at BEFORE. A
+ * process that went on with the run has begun to count again. */
+static void
+add_cpu(struct draw *d, int r, double before, double t, double used)
+{
+    double more = used >= d->used[r] ? used - d->used[r] : used;
+    double past = before > 0 ? t - before : INFINITY;
+    d->has_cpu = true;
+    for (int i = 0; i < MOMENTS; i++) {
+        if (t <= d->until[i])
+            d->cpu[i] += more;
+        else if (before < d->until[i] && past <= GAP)
+            d->cpu[i] += more * (d->until[i] - before) / past;
+    }
+    d->used[r] = used;
+    d->per_second[r] = past <= GAP && past > 0 ? more / past : 0;
+}
+
+/* What was used behind the last word of each rank: as much a second as before it. */
+static void
+add_last_cpu(struct draw *d)
+{
+    for (int r = 0; r < d->ranks; r++)
+        for (int i = 0; i < MOMENTS; i++) {
+            double rest = d->until[i] - d->at[r];
+            d->cpu[i] += rest > 0 && rest <= GAP ? rest * d->per_second[r] : 0;
+        }
+}
+
 static void
 add_health(struct draw *d, const struct et_record *r)
 {
     if (r->rank < 0 || r->rank >= RANKS)
         return;
-    double since = r->t - d->at[r->rank];
+    double before = d->at[r->rank], since = r->t - before;
     double seconds = since >= 0 && since <= GAP ? since : 1; /* they come each second */
     d->at[r->rank] = r->t;
     d->ranks = r->rank >= d->ranks ? r->rank + 1 : d->ranks;
@@ -130,6 +161,8 @@ add_health(struct draw *d, const struct et_record *r)
         } else if (strcmp(e->name, "host_power_w") == 0) {
             d->has_host = true;
             add_power(d, d->host, r->t, seconds, e->value);
+        } else if (strcmp(e->name, "cpu_s") == 0) {
+            add_cpu(d, r->rank, before, r->t, e->value);
         }
     }
 }
@@ -158,6 +191,7 @@ read_health(struct et_events *e, struct draw *d)
         add_health(d, &r);
         count_machines(d, &r, seen);
     }
+    add_last_cpu(d);
     return ET_OK;
 }
 
@@ -177,7 +211,8 @@ judge_draw(struct eti_comparison *k, struct eti_compared_run *r, struct et_event
     void *block;
     double started = json_number_value(json_object_get(r->facts, "started"));
     double *to[MOMENTS] = {r->to_best, r->to_target};
-    if (k->by != ETI_ENERGY && !(k->by == ETI_COST && eti_comparison_has_price(k)))
+    if (k->by != ETI_ENERGY && k->by != ETI_CPU_TIME &&
+        !(k->by == ETI_COST && eti_comparison_has_price(k)))
         return ET_OK;
     ET_TRY(et_alloc(k->cx, sizeof(struct draw), &block));
     struct draw *d = block;
@@ -188,6 +223,8 @@ judge_draw(struct eti_comparison *k, struct eti_compared_run *r, struct et_event
         double joules = d->has_gpu ? d->gpu[i] : d->host[i];
         if (joules > 0 && isfinite(to[i][ETI_TIME]))
             to[i][ETI_ENERGY] = joules / 3.6e6;
+        if (d->has_cpu && isfinite(to[i][ETI_TIME]))
+            to[i][ETI_CPU_TIME] = d->cpu[i];
         if (k->by == ETI_COST)
             to[i][ETI_COST] = to[i][ETI_TIME] * price_factor(k, d);
     }
