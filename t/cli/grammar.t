@@ -176,7 +176,7 @@ run recipes fashion_mnist --copy .
 exits 73 "but never over a file: exit 73"
 run recipes no_such
 exits 66 "an unknown recipe: exit 66"
-for name in "$ET_SRCDIR"/recipes/*.yaml; do
+for name in "$ET_SRCDIR"/recipes/*.yaml "$ET_SRCDIR"/recipes/speedup/*.yaml; do
     run validate "$name"
     case $name in
     */bible_parts.yaml) exits 66 "bible_parts.yaml lacks the weights of another run alone" ;;
