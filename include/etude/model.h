@@ -65,6 +65,13 @@ struct et_loss_class {
                                const struct et_samples *samples,
                                enum et_reduction reduction);
     unsigned takes; /* ET_TAKES_...: else it is refused before a step; 0: not said */
+    /* What WHOLE's mean is over: f32, one number, the positions of SAMPLES that count,
+     * or what they weigh. So that the mean over a batch can be put together of those
+     * over its microbatches and ranks. MASKED: some of the batch's targets may be
+     * negative. NULL, where the graph has not failed: all positions count alike. NULL
+     * slot: samples do. (optional) */
+    struct et_tensor *(*counted)(struct et_graph *g, const void *options,
+                                 const struct et_samples *samples, bool masked);
 };
 
 /* The core's, in the order of losses.def, ending with NULL. */

@@ -172,9 +172,9 @@ void et_state_scale_grad(struct et_state *s, struct et_tensor *factor);
  * below MIN_RATE where the schedules are above it. At BATCH_START; several such factors
  * multiply. */
 void et_state_scale_rate(struct et_state *s, double factor, double min_rate);
-/* VALUE, one number, is a part of the microbatch's loss: its mean over the batch, by
- * samples, is logged as loss/train/NAME. Between BEFORE_LOSS and AFTER_LOSS; one value
- * a NAME and microbatch. EINVAL: more than 16 names. */
+/* VALUE, one number, is a part of the microbatch's loss: its mean over the batch,
+ * weighed as the loss is, is logged as loss/train/NAME. Between BEFORE_LOSS and
+ * AFTER_LOSS; one value a NAME and microbatch. EINVAL: more than 16 names. */
 ET_NODISCARD et_status et_state_log_loss(struct et_state *s, const char *name,
                                          struct et_tensor *value);
 /* Dense targets: index targets as one-hot rows of f32, negative ones all zero; dense

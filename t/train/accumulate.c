@@ -2,12 +2,14 @@
 /* Microbatches are a matter of memory alone: the gradients of 1, 2, 3 or 4 add up to
  * the same step, and `grad_accum: auto` under a limit gives the run of the fixed
  * number. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "t/data/fixture.h"
 #include "t/tap.h"
+#include "t/train/masked.h"
 #include "t/train/recipe_run.h"
 #include "t/train/recipes.h"
 #include "core/trainer/state.h"
@@ -90,6 +92,27 @@ test_split(struct et_ctx *cx, const char *name, const char *text, const char *de
     free(one.params);
 }
 
+/* Where targets do not count alike the losses, too, are those of the whole batch; a
+ * mean of means is far from them. */
+static void
+test_counted(struct et_ctx *cx, const char *name, const char *text, const char *device)
+{
+    struct result one = train(cx, text, device, 1, 0);
+    for (int64_t k = 2; k <= 8; k *= 2) {
+        struct result split = train(cx, text, device, k, 0);
+        is_near_array(split.params, one.params, (int64_t)(one.bytes / sizeof(float)),
+                      ROUNDING, "%s on %s: %d microbatches give the parameters of one",
+                      name, device, (int)k);
+        double worst = 0;
+        for (int i = 0; i < one.n_losses; i++)
+            worst = fmax(worst, fabs(split.loss[i] / one.loss[i] - 1));
+        ok(one.n_losses == 6 && split.n_losses == 6 && worst < ROUNDING,
+           "%s on %s: and its losses (%g)", name, device, worst);
+        free(split.params);
+    }
+    free(one.params);
+}
+
 /* The memory that two microbatches need is enough for auto to find them. */
 static void
 test_auto(struct et_ctx *cx, const char *name, const char *text, const char *device)
@@ -140,6 +163,12 @@ main(void)
         test_auto(cx, "gpt2 with sam", gpt_sam, device);
         test_auto(cx, "layers with sam", pooled_sam, device);
         test_growth(cx, device);
+        test_counted(cx, "answers alone", asked_recipe(scratch_folder()), device);
+        test_counted(cx, "few tokens to guess", guessed_recipe(scratch_folder()),
+                     device);
+        test_counted(cx, "weighed classes", WEIGHED, device);
+        test_counted(cx, "weighed classes, smoothed", WEIGHED_SMOOTH, device);
+        test_counted(cx, "a class that is left out", LEFT_OUT, device);
     }
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

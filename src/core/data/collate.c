@@ -10,6 +10,7 @@
  * of plans a graph keeps 32 for training and evaluation together: whatever
  * pad_to_multiple is, there are no more than 16 lengths. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "core/data/file.h"
@@ -190,6 +191,31 @@ write_mask(const struct et_loader *l, struct eti_slot *s, int i)
             mask[t] = !l->column[i].differs || t < length[r];
 }
 
+/* Is one of the N numbers negative? */
+static bool
+any_negative(const int32_t *v, int64_t n)
+{
+    int32_t all = 0;
+    for (int64_t i = 0; i < n; i++)
+        all |= v[i];
+    return all < 0;
+}
+
+static bool
+is_masked(const struct et_loader *l, const struct eti_slot *s)
+{
+    const struct et_desc *d = &s->batch.field[ET_FIELD_TARGET].desc;
+    return l->n_columns > ET_FIELD_TARGET && d->dtype == ET_I32 &&
+           any_negative(s->of[ET_FIELD_TARGET].memory, et_desc_count(d));
+}
+
+bool
+eti_batch_is_masked(const struct et_batch *b)
+{
+    const char *slot = (const char *)b - offsetof(struct eti_slot, batch);
+    return ((const struct eti_slot *)(const void *)slot)->masked;
+}
+
 void
 eti_collate_end(const struct et_loader *l, struct eti_slot *s)
 {
@@ -211,4 +237,5 @@ eti_collate_end(const struct et_loader *l, struct eti_slot *s)
         if (c->from < 0)
             write_mask(l, s, i);
     }
+    s->masked = is_masked(l, s);
 }

@@ -29,6 +29,7 @@ struct eti_slot {
     uint64_t generation; /* of the loader when claimed; a seek makes it stale */
     et_status status;    /* of filling */
     struct et_error why;
+    bool masked;                    /* some of the batch's targets are negative */
     int64_t n_skipped;              /* samples first found unreadable here */
     struct et_error skipped;        /* the last of them */
     struct eti_room room[2];        /* of the sample that is written, and the next */
@@ -151,5 +152,8 @@ ET_NODISCARD et_status eti_collate_sample(const struct et_loader *l, struct eti_
                                           const struct et_sample *sample);
 /* When all are written: settles how long the batch is, and fills what is short. */
 void eti_collate_end(const struct et_loader *l, struct eti_slot *s);
+/* Are some of the targets of B, a loader's, negative, so that they count nothing? Asks
+ * no device. */
+bool eti_batch_is_masked(const struct et_batch *b);
 
 #endif

@@ -66,8 +66,12 @@ smoothed(struct et_graph *g, const struct cross_entropy_options *o, struct et_te
         et_cross_entropy(g, z, target, weight, o->ignore_index, ET_REDUCE_NONE);
     struct et_tensor *soft =
         et_cross_entropy(g, z, even, weight, o->ignore_index, ET_REDUCE_NONE);
-    return et_add(g, et_mul_scalar(g, hard, 1 - s),
-                  et_mul_scalar(g, et_mul(g, soft, mass_of(g, o, target, NULL)), s));
+    struct et_tensor *mass = mass_of(g, o, target, NULL);
+    /* No product: where no class counts a mean's gradient is NaN, even times 0. */
+    soft = et_dtype_is_float(target->desc.dtype)
+               ? et_mul(g, soft, mass)
+               : et_where(g, mass, soft, et_fill(g, ET_F32, 0, NULL, 0));
+    return et_add(g, et_mul_scalar(g, hard, 1 - s), et_mul_scalar(g, soft, s));
 }
 
 static struct et_tensor *
@@ -89,6 +93,15 @@ whole(struct et_graph *g, const void *options, struct et_tensor *z,
         return eti_loss_reduce(g, l, reduction);
     return et_div(g, et_sum(g, l, 0, false),
                   et_sum(g, mass_of(g, o, target, weight), 0, false));
+}
+
+static struct et_tensor *
+counted(struct et_graph *g, const void *options, const struct et_samples *samples,
+        bool masked)
+{
+    const struct cross_entropy_options *o = options;
+    struct et_tensor *weight = weights_of(g, o, o->weight.n);
+    return eti_loss_counted(g, samples->target, weight, o->ignore_index, masked);
 }
 
 static const struct et_option table[] = {
@@ -126,4 +139,5 @@ const struct et_loss_class et_loss_cross_entropy = {
              .options = table, .options_size = sizeof(struct cross_entropy_options)},
     .whole = whole,
     .takes = ET_TAKES_CLASSES | ET_TAKES_SHARES,
+    .counted = counted,
 };

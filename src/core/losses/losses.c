@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "core/ops/ops.h"
+
 const struct et_loss_class *const et_loss_classes[] = {
 #define ET_LOSS(name) &et_loss_##name,
 #include "core/losses/losses.def"
@@ -48,6 +50,18 @@ eti_loss_dense(struct et_graph *g, struct et_tensor *z, struct et_tensor *target
     if (!z || !target || et_desc_same_shape(&z->desc, &target->desc))
         return target;
     return et_one_hot(g, target, z->desc.shape[1]);
+}
+
+/* Classes of the loader's are negative or none is ignored; dense targets that were made
+ * of them have less in the places of those. */
+struct et_tensor *
+eti_loss_counted(struct et_graph *g, struct et_tensor *target, struct et_tensor *weight,
+                 int64_t ignore_index, bool masked)
+{
+    const bool is_class = target && !et_dtype_is_float(target->desc.dtype);
+    if (!target || !(masked || (is_class && (weight || ignore_index >= 0))))
+        return NULL;
+    return eti_total_weight(g, target, weight, ignore_index, ET_F32);
 }
 
 struct et_tensor *

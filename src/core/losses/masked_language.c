@@ -19,10 +19,19 @@ whole(struct et_graph *g, const void *options, struct et_tensor *z,
     return et_mean(g, et_reshape(g, l, 2, (const int64_t[]){b, t}), 2, false);
 }
 
+static struct et_tensor *
+counted(struct et_graph *g, const void *options, const struct et_samples *samples,
+        bool masked)
+{
+    (void)options;
+    return eti_loss_counted(g, samples->target, NULL, ET_IGNORE_INDEX, masked);
+}
+
 const struct et_loss_class et_loss_masked_language = {
     .info = {ETI_LOSS_INFO("masked_language", "MaskedLanguageLoss",
                            "cross entropy of tokens, -100 counts nothing",
                            "arXiv 1810.04805")},
     .whole = whole,
     .takes = ET_TAKES_TOKENS,
+    .counted = counted,
 };

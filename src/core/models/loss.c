@@ -107,6 +107,15 @@ each_reduced(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
 }
 
 struct et_tensor *
+eti_model_counted(struct et_model *m, struct et_graph *g,
+                  const struct et_samples *samples, bool masked)
+{
+    return samples->target && ETI_HOOK(m->loss, counted)
+               ? m->loss->counted(g, m->loss_options, samples, masked)
+               : NULL;
+}
+
+struct et_tensor *
 et_model_loss(struct et_model *m, struct et_graph *g, struct et_tensor *outputs,
               const struct et_samples *samples, enum et_reduction reduction)
 {

@@ -127,10 +127,9 @@ counted(struct et_graph *g, struct et_tensor *target, int64_t ignore_index,
     return et_sub(g, et_fill(g, dtype, 0, NULL, 1), et_cast(g, ignored, dtype));
 }
 
-/* What the mean divides by: positions that count, or what they or the target weigh. */
-static struct et_tensor *
-total_weight(struct et_graph *g, struct et_tensor *target, struct et_tensor *weight,
-             int64_t ignore_index, enum et_dtype dtype)
+struct et_tensor *
+eti_total_weight(struct et_graph *g, struct et_tensor *target, struct et_tensor *weight,
+                 int64_t ignore_index, enum et_dtype dtype)
 {
     if (!is_index(&target->desc))
         return et_cast(g, et_sum(g, target, 0, false), dtype);
@@ -163,7 +162,7 @@ et_cross_entropy(struct et_graph *g, struct et_tensor *logits, struct et_tensor 
     if (reduction == ET_REDUCE_SUM)
         return sum;
     return et_div(g, sum,
-                  total_weight(g, target, weight, ignore_index, loss->desc.dtype));
+                  eti_total_weight(g, target, weight, ignore_index, loss->desc.dtype));
 }
 
 /* softplus(z) - z t equals -t log s - (1 - t) log(1 - s), s = sigmoid(z), and never

@@ -110,6 +110,11 @@ struct et_tensor *eti_sum_channels(struct et_graph *g, struct et_tensor *x);
 struct et_tensor *eti_channel_view(struct et_graph *g, struct et_tensor *v, int ndim);
 struct et_tensor *eti_slice_box(struct et_graph *g, struct et_tensor *x,
                                 const struct et_slice_attr *box);
+/* What the mean of et_cross_entropy divides by, as one number of DTYPE: the positions
+ * that count, or what they or a dense target weigh. (loss.c) */
+struct et_tensor *eti_total_weight(struct et_graph *g, struct et_tensor *target,
+                                   struct et_tensor *weight, int64_t ignore_index,
+                                   enum et_dtype dtype);
 
 /* STATUS, which has been said, sticks to G, unless one does already. NULL.
  * (graph/build.c) */

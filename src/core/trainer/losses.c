@@ -62,14 +62,15 @@ et_status
 et_state_log_loss(struct et_state *s, const char *name, struct et_tensor *value)
 {
     ETI_NEED(s ? s->cx : NULL, s);
+    struct et_trainer *t = (struct et_trainer *)s;
+    const struct eti_part *p = eti_part_of(t, ETI_PART_LOSSES);
     struct loss *l;
     if (!value || s->pass > 0)
         return et_graph_status(s->graph);
-    ET_TRY(find(s, eti_part_own((struct et_trainer *)s, ETI_PART_LOSSES), name, &l));
+    ET_TRY(find(s, p->own, name, &l));
     struct et_graph *g = s->graph;
-    struct et_tensor *share =
-        et_mul_scalar(g, et_reshape(g, et_cast(g, value, ET_F32), 1, one),
-                      (double)s->batch.n / (double)s->full.n);
+    struct et_tensor *share = eti_share(
+        p, eti_train_step_of(t), et_reshape(g, et_cast(g, value, ET_F32), 1, one));
     et_assign(g, l->sum, s->batch.first_row ? et_add(g, l->sum, share) : share);
     l->logged = true;
     return et_graph_status(g);
@@ -107,7 +108,8 @@ report(struct eti_part *p, struct eti_train_step *k, struct et_tensor **v)
             continue;
         k->losses |= 1u << i;
         v[n++] = p->common->comm ? eti_mean_over_ranks(p, i)
-                                 : et_pending(p->s->graph, own->v[i].sum);
+                                 : eti_whole(p->s->graph, k,
+                                             et_pending(p->s->graph, own->v[i].sum));
     }
     return n;
 }

@@ -34,10 +34,17 @@ struct eti_train_step {
     struct et_tensor *loss;    /* what to go backward from */
     struct et_tensor **grads;  /* [params->n], after that; NULL: frozen */
     struct et_tensor *weight;  /* ranks: this one's share of a full batch; else NULL */
-    struct et_tensor *total;   /* the batch's mean loss, over all ranks */
-    struct et_tensor *failed;  /* ranks: not 0 where one has no gradient; else NULL */
-    struct et_tensor *skip;    /* not 0: the update changes nothing */
-    unsigned losses;           /* bit i: part i of the loss was logged */
+    /* Of the microbatch: the part of the rank's batch that counts and is in it; NULL:
+     * as much as its rows are. It is settled by the first that asks. */
+    struct et_tensor *share;
+    bool share_is_known;
+    /* The sum of these: what loss, its parts and gradient are still to be divided by.
+     * NULL: 1. */
+    struct et_tensor *counted;
+    struct et_tensor *total;  /* the batch's mean loss, over all ranks */
+    struct et_tensor *failed; /* ranks: not 0 where one has no gradient; else NULL */
+    struct et_tensor *skip;   /* not 0: the update changes nothing */
+    unsigned losses;          /* bit i: part i of the loss was logged */
 };
 
 /* A batch's numbers, once they are on the host. */
@@ -152,6 +159,17 @@ void eti_parts_hear(struct et_trainer *t, const float *said, bool again);
 int64_t eti_count_reported(struct et_trainer *t);
 int eti_parts_report(struct et_trainer *t, struct et_tensor *v[ETI_MAX_NUMBERS]);
 void eti_parts_take(struct et_trainer *t, struct eti_numbers *numbers);
+
+/* ---- accumulate.c: what a microbatch is of its batch ---- */
+
+/* V, f32 [1], a mean over the microbatch under way, as a part of the batch's. */
+struct et_tensor *eti_share(const struct eti_part *p, struct eti_train_step *k,
+                            struct et_tensor *v);
+/* V, a sum of such parts, as the rank's mean; one rank's is the batch's. */
+struct et_tensor *eti_whole(struct et_graph *g, const struct eti_train_step *k,
+                            struct et_tensor *v);
+/* How many of the rank's positions there are, by those of a full batch. */
+double eti_rank_share(const struct eti_part *p);
 
 /* ---- ranks.c: sums over ranks ---- */
 

@@ -6,8 +6,10 @@
  * with g_r the gradient of rank r's mean loss over its n_r rows and n the rows of a
  * full rank batch: the gradient of the mean over all rows, as one rank would have it
  * (where all batches are full w_r is 1 and W the number of ranks;
- * spec/algorithms.md 1.7). The loss, its parts and the metrics' totals are summed the
- * same way.
+ * spec/algorithms.md 1.7). Where the mean is one over the positions that count, n_r and
+ * n are numbers of these; g_r then comes as c_r g_r, with c_r what counts of the rank's
+ * positions, of which the host knows only how many there are (accumulate.c). The loss,
+ * its parts and the metrics' totals are summed the same way.
  *
  * The flat gradient is summed in buckets of whole parameters, from its end: the last
  * layers' gradients are there first, and their sums go on while the others are
@@ -33,7 +35,7 @@
  * and the metrics alone, so that a rank that is short of memory can take part without
  * having built anything. */
 enum {
-    WEIGHT, /* rows of its batch / rows of a full one; 0: spare rows */
+    WEIGHT, /* what counts of its batch / positions of a full one; 0: spare rows */
     FAILED, /* 1: it has no gradient for this batch, for want of memory */
     OWN_SAID,
 };
@@ -148,12 +150,11 @@ release(struct eti_part *p)
 /* ---- what the host says ---- */
 
 static void
-say(struct et_trainer *t, struct et_state *s, bool failed, bool spare, float *said)
+say(const struct eti_part *p, bool failed, bool spare, float *said)
 {
-    int64_t full = s->batch_size / s->world;
-    said[WEIGHT] = failed || spare ? 0 : (float)((double)s->full.n / (double)full);
+    said[WEIGHT] = failed || spare ? 0 : (float)eti_rank_share(p);
     said[FAILED] = failed;
-    eti_parts_say(t, said + OWN_SAID);
+    eti_parts_say(p->t, said + OWN_SAID);
 }
 
 /* ---- in the graph ---- */
@@ -170,13 +171,28 @@ eti_weighed(struct et_graph *g, const struct eti_train_step *k, struct et_tensor
     return eti_counted(g, k, et_mul(g, v, k->weight));
 }
 
+/* What this rank's host says. Of its rows only as much as counts weighs. */
+static struct et_tensor *
+own_said(const struct eti_part *p, const struct eti_train_step *k)
+{
+    const struct ranks *r = p->own;
+    struct et_graph *g = p->s->graph;
+    if (!k->counted)
+        return r->own;
+    struct et_tensor *v[] = {
+        et_mul(g, r->weight, k->counted),
+        et_slice(g, r->own, 0, WEIGHT + 1, r->n_host - WEIGHT - 1, 1),
+    };
+    return et_concat(g, v, 2, 0);
+}
+
 /* What this rank's part of the batch came to, behind what its host says. */
 static struct et_tensor *
 collect(struct eti_part *p, struct eti_train_step *k)
 {
     struct ranks *r = p->own;
     struct et_tensor *v[1 + ETI_MAX_NUMBERS];
-    v[0] = r->own;
+    v[0] = own_said(p, k);
     k->weight = r->weight;
     int n = eti_parts_sums(p->t, v + 1);
     return et_concat(p->s->graph, v, 1 + n, 0);
@@ -214,7 +230,7 @@ grad(struct eti_part *p, struct eti_train_step *k)
     int n = r->n_buckets;
     if (!p->common->comm || s->keep_local)
         return et_graph_status(g);
-    say(p->t, s, false, k->spare, r->host);
+    say(p, false, k->spare, r->host);
     ET_TRY(et_tensor_write(s->cx, r->own, r->host, (size_t)r->n_host * sizeof(float)));
     et_assign(g, r->together, et_all_reduce(g, collect(p, k), NULL));
     for (int i = 0; i < n; i++) { /* packed by rising offset */
@@ -291,7 +307,7 @@ eti_ranks_stand_in(struct et_trainer *t)
         size[1 + i] = r->bucket[i].end - r->bucket[i].begin;
     uint32_t set = eti_collectives_set(p->s->graph, size, 1 + r->n_buckets);
     memset(r->nothing, 0, (size_t)r->n_said * sizeof *r->nothing);
-    say(t, p->s, true, true, r->nothing);
+    say(p, true, true, r->nothing);
     et_comm_set_mark(comm, -1, 1, set);
     ET_TRY(et_comm_all_reduce(cx, comm, r->nothing, r->n_said, ET_F32, ET_COMM_SUM));
     eti_parts_hear(t, r->nothing + OWN_SAID, true);

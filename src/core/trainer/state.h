@@ -49,6 +49,7 @@ struct et_state {
     struct et_samples batch; /* from BEFORE_FORWARD to AFTER_BACKWARD a microbatch; at
                                 AFTER_DATALOADER, BATCH_START, BATCH_END the rank's */
     int64_t first_sample;    /* place of the rank's first sample in the run's order */
+    bool masked;             /* the loader's: some of the rank's targets are negative */
     int pass;                /* of the closure under way */
     /* The closure under way leaves state->grad this rank's own: a step that replaces
      * the default sets it before, and takes it back. */

@@ -110,6 +110,8 @@ one_microbatch(struct et_trainer *t, int64_t first, int64_t n)
     k->first = first;
     k->n = n;
     k->samples = s->batch; /* metrics see no mixed labels */
+    k->share = NULL;
+    k->share_is_known = false;
     ET_TRY(forward_and_loss(t));
     ET_TRY(eti_run(t, ET_EVENT_BEFORE_BACKWARD));
     if (!s->loss)

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/data/loader_impl.h"
 #include "core/trainer/engine.h"
 #include "core/trainer/loop.h"
 #include "core/trainer/trainer_impl.h"
@@ -16,6 +17,7 @@ eti_show_batch(struct et_trainer *t, const struct et_batch *b)
     struct et_state *s = &t->state;
     et_graph_reset(s->graph);
     s->batch = s->full = et_batch_samples(s->graph, b);
+    s->masked = eti_batch_is_masked(b);
 }
 
 void
