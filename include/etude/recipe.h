@@ -81,8 +81,9 @@ struct et_recipe_load {
 };
 
 struct et_recipe_nonfinite {
-    int action;    /* enum et_nonfinite_action */
-    int64_t grace; /* batches in a row before it is taken */
+    int action;         /* enum et_nonfinite_action */
+    int64_t grace;      /* batches in a row before it is taken */
+    bool hold_schedule; /* an update that is skipped does not move the schedule */
 };
 
 struct et_recipe_parallel {

@@ -145,10 +145,14 @@ struct et_trainer_config {
     const char *run_name; /* borrowed; NULL: "run" */
     const char *target;   /* "accuracy>=.765"; NULL */
     int precision;        /* enum et_precision; auto: fp32 */
-    struct et_loss_scaling loss_scaling;  /* of amp_fp16 */
-    int nonfinite_action;                 /* enum et_nonfinite_action */
-    int64_t nonfinite_grace;              /* batches in a row before a stop; 0 = 1 */
-    const struct et_trainer_steps *steps; /* NULL: all defaults */
+    struct et_loss_scaling loss_scaling; /* of amp_fp16 */
+    int nonfinite_action;                /* enum et_nonfinite_action */
+    int64_t nonfinite_grace;             /* batches in a row before a stop; 0 = 1 */
+    /* Schedules count the updates that were made: one that was skipped, as not finite,
+     * moves them neither by its batch nor by its samples and tokens. Each batch is then
+     * waited for. */
+    bool hold_schedule;
+    const struct et_trainer_steps *steps;          /* NULL: all defaults */
     const struct et_checkpoint_config *checkpoint; /* NULL: nothing is saved */
     const struct et_load_config *load;             /* NULL: begin at 0 */
     volatile const int *interrupt;   /* not 0: stop after this batch; NULL: never asked.

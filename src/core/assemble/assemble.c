@@ -544,6 +544,7 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
                 .target = recipe->target,
                 .nonfinite_action = recipe->nonfinite.action,
                 .nonfinite_grace = recipe->nonfinite.grace,
+                .hold_schedule = recipe->nonfinite.hold_schedule,
             },
     };
     a->config.comm = options->comm;

@@ -77,6 +77,8 @@ static const struct et_option nonfinite_table[] = {
         .choices = actions),
     ROW(grace, INT, "batches in a row before it is taken", .def = "3", .min = 0,
         .max = UNBOUNDED, .unit = "batches"),
+    ROW(hold_schedule, BOOL, "an update that is skipped does not move the schedule",
+        .def = "false"),
     {0},
 };
 #undef IN

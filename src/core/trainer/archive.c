@@ -143,6 +143,21 @@ archive_evaluators(struct et_trainer *t, struct et_archive *a)
 
 /* ---- the loop ---- */
 
+/* A run whose schedule is never held has none. */
+static et_status
+archive_held(struct et_trainer *t, struct et_archive *a)
+{
+    struct et_timestamp held = t->common.held;
+    bool has = et_archive_mode(a) == ET_ARCHIVE_SAVE ? t->config.hold_schedule
+                                                     : et_archive_has(a, "held/counts");
+    if (has)
+        ET_TRY(et_archive_timestamp(a, "held", &held));
+    if (et_archive_mode(a) == ET_ARCHIVE_LOAD)
+        t->common.held =
+            has && t->config.hold_schedule ? held : (struct et_timestamp){0};
+    return ET_OK;
+}
+
 static et_status
 archive_loop(struct et_trainer *t, struct et_archive *a)
 {
@@ -152,6 +167,7 @@ archive_loop(struct et_trainer *t, struct et_archive *a)
     ET_TRY(et_archive_enter(a, "trainer"));
     ET_TRY(et_archive_timestamp(a, "timestamp", &s->timestamp));
     ET_TRY(et_archive_timestamp(a, "before", &t->common.before));
+    ET_TRY(archive_held(t, a));
     ET_TRY(et_archive_counts(a, "grad_accum", &t->pieces.accum, 1, 1, ET_COUNT_MAX));
     ET_TRY(et_archive_counts(a, "nonfinite_batches", &t->common.nonfinite_batches, 1, 0,
                              ET_COUNT_MAX));

@@ -73,6 +73,14 @@ judge_end(struct et_trainer *t)
     s->stop_reason = "the loss or gradient of every batch was not finite";
 }
 
+/* Schedules go on without a batch whose update was skipped, where they are to. */
+static void
+hold_schedule(struct et_trainer *t, int64_t samples, int64_t tokens)
+{
+    if (t->config.hold_schedule && t->common.skipped)
+        et_timestamp_next_batch(&t->common.held, samples, tokens, 0);
+}
+
 static et_status
 end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
 {
@@ -80,6 +88,7 @@ end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
     int ahead = eti_readback_ahead(t);
     t->common.before = s->timestamp;
     et_timestamp_next_batch(&s->timestamp, samples, tokens, eti_clock_batch(t));
+    hold_schedule(t, samples, tokens);
     ET_TRY(eti_ranks_compare(t));
     log_times(s);
     if (ahead > 0) {
@@ -196,6 +205,7 @@ end_epoch(struct et_trainer *t)
     struct et_state *s = &t->state;
     t->common.before = s->timestamp;
     et_timestamp_next_epoch(&s->timestamp);
+    et_timestamp_next_epoch(&t->common.held);
     ET_TRY(eti_run(t, ET_EVENT_EPOCH_END));
     et_log_emit(s->log, ET_RECORD_EPOCH, &s->timestamp, NULL);
     ET_TRY(eti_evaluate_due(t, ET_EVENT_EPOCH_END));

@@ -128,14 +128,15 @@ et_status
 eti_groups_schedule(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
+    const struct et_timestamp now = eti_schedule_time(t);
     double *factor = t->groups.factor;
     factor[0] = s->lr_factor;
     for (int i = 0; i < t->config.n_groups; i++) {
         const struct et_param_group *row = t->config.groups[i];
         factor[1 + i] = s->lr_factor;
         if (has_own(t, i))
-            ET_TRY(et_schedule_alpha(s->cx, row->schedulers, row->n_schedulers,
-                                     &s->timestamp, &t->length, &factor[1 + i]));
+            ET_TRY(et_schedule_alpha(s->cx, row->schedulers, row->n_schedulers, &now,
+                                     &t->length, &factor[1 + i]));
     }
     for (int i = 0; i <= t->config.n_groups; i++)
         factor[i] = scaled(t, i, factor[i]);

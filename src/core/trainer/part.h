@@ -62,6 +62,10 @@ struct eti_common {
     enum et_outcome outcome;
     struct et_timestamp before; /* the timestamp as the batch under way found it */
     int64_t nonfinite_batches;  /* in a row */
+    bool skipped;               /* the last batch's update changed nothing */
+    /* Batches, samples and tokens whose updates did not count, where these hold the
+     * schedule (config->hold_schedule); epochs do not matter. */
+    struct et_timestamp held;
     bool resumed; /* the timestamp is a checkpoint's, and nothing has been done since */
     bool is_trial; /* the step under way is planned, and counts for nothing: join.c */
 };

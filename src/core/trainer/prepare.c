@@ -115,6 +115,7 @@ static void
 reset_time(struct et_trainer *t)
 {
     t->state.timestamp = t->common.before = (struct et_timestamp){0};
+    t->common.held = (struct et_timestamp){0};
     for (int i = 0; i < t->evaluation.n; i++)
         t->evaluation.v[i].last_batch = -1;
 }

@@ -130,6 +130,7 @@ digest_settings(struct et_trainer *t)
     v[n++] = c->microbatch_size;
     v[n++] = c->nonfinite_action;
     v[n++] = c->nonfinite_grace;
+    v[n++] = c->hold_schedule;
     v[n++] = s->timestamp.batch;
     v[n++] = s->timestamp.sample;
     v[n++] = (int64_t)s->max_duration.unit;

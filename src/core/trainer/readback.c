@@ -66,13 +66,15 @@ make_batch(const struct eti_part *p, struct parked *b, float *number)
                             "a fence");
 }
 
-/* ETUDE_AHEAD=0: wait for each batch, to find out what a difference comes from. */
+/* ETUDE_AHEAD=0: wait for each batch, to find out what a difference comes from. A
+ * schedule that is held waits as well: the next rate depends on the verdict. */
 static bool
-may_run_ahead(const struct et_device *dev)
+may_run_ahead(const struct eti_part *p)
 {
+    const struct et_device *dev = p->s->dev;
     const char *ahead = getenv("ETUDE_AHEAD");
-    return dev->table->fence_new && dev->table->host_alloc &&
-           !(ahead && strcmp(ahead, "0") == 0);
+    return !p->config->hold_schedule && dev->table->fence_new &&
+           dev->table->host_alloc && !(ahead && strcmp(ahead, "0") == 0);
 }
 
 static et_status
@@ -82,7 +84,7 @@ init(struct eti_part *p)
     struct readback *own = p->own;
     const struct et_device_table *table = s->dev->table;
     void *block;
-    own->ahead = may_run_ahead(s->dev) ? AHEAD : 0;
+    own->ahead = may_run_ahead(p) ? AHEAD : 0;
     own->room = 1 + eti_count_reported(p->t);
     ET_TRY(
         et_storage_new(s->cx, s->dev, (size_t)own->room * sizeof(float), &own->report));

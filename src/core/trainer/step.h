@@ -45,6 +45,8 @@ ET_NODISCARD et_status eti_step_backward(struct et_trainer *t, struct et_tensor 
 /* What state->grad becomes for the update. */
 struct et_tensor *eti_step_clip(struct et_trainer *t);
 ET_NODISCARD et_status eti_step_optimizer(struct et_trainer *t, struct et_tensor *skip);
+/* The timestamp as schedules have it. */
+struct et_timestamp eti_schedule_time(const struct et_trainer *t);
 /* Sets state->lr_factor. */
 ET_NODISCARD et_status eti_step_scheduler(struct et_trainer *t);
 

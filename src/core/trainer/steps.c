@@ -127,15 +127,30 @@ eti_step_optimizer(struct et_trainer *t, struct et_tensor *skip)
     return et_optimizer_update(s->graph, s->optimizer, s->grad, NULL, skip);
 }
 
+struct et_timestamp
+eti_schedule_time(const struct et_trainer *t)
+{
+    const struct et_timestamp *held = &t->common.held;
+    struct et_timestamp ts = t->state.timestamp;
+    ts.batch -= held->batch;
+    ts.sample -= held->sample;
+    ts.token -= held->token;
+    ts.batch_in_epoch -= held->batch_in_epoch;
+    ts.sample_in_epoch -= held->sample_in_epoch;
+    ts.token_in_epoch -= held->token_in_epoch;
+    return ts;
+}
+
 et_status
 eti_step_scheduler(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     const struct et_trainer_steps *own = own_steps(t);
+    const struct et_timestamp now = eti_schedule_time(t);
     if (own->scheduler_step)
         ET_TRY(own->scheduler_step(own->data, s, &s->lr_factor));
     else
         ET_TRY(et_schedule_alpha(s->cx, t->config.schedulers, t->config.n_schedulers,
-                                 &s->timestamp, &t->length, &s->lr_factor));
+                                 &now, &t->length, &s->lr_factor));
     return eti_groups_schedule(t);
 }

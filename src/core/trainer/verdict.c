@@ -18,6 +18,7 @@ take(struct eti_part *p, struct eti_numbers *numbers)
 {
     struct eti_common *c = p->common;
     bool counts = numbers->skipped && !numbers->excused;
+    c->skipped = numbers->skipped;
     c->nonfinite_batches = counts ? c->nonfinite_batches + 1 : 0;
 }
 
