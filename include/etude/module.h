@@ -129,6 +129,9 @@ struct et_forward {
     void *look_data;            /* borrowed */
     const struct et_gate *gate; /* of the part under way; set by the module whose part
                                    it is, for the calls. NULL: it is used */
+    /* Batch norm's statistics are of all ranks: f32 [ranks], 1 at this rank's place, 0
+     * there where its rows are not to count. NULL: they are the rank's own. */
+    struct et_tensor *place;
 };
 
 /* The field NAME of the samples under way, such as "attention_mask" or "token_type",

@@ -139,6 +139,7 @@ struct et_recipe {
     double scale_schedule_ratio;
     int64_t grad_accum;      /* ET_INT_UNSET = auto */
     int64_t microbatch_size; /* samples; ET_INT_UNSET = by grad_accum */
+    bool sync_batch_norm;    /* batch statistics are those of all ranks */
     struct et_parts algorithms, callbacks, loggers;
     struct et_parts metrics; /* beside the task's own */
     struct et_part loss;     /* none: as the model's option says */

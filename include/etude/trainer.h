@@ -152,6 +152,9 @@ struct et_trainer_config {
      * moves them neither by its batch nor by its samples and tokens. Each batch is then
      * waited for. */
     bool hold_schedule;
+    /* Batch norm normalises by what all ranks have, as torch.nn.SyncBatchNorm. ENOTSUP
+     * where batches are cut into microbatches. */
+    bool sync_batch_norm;
     const struct et_trainer_steps *steps;          /* NULL: all defaults */
     const struct et_checkpoint_config *checkpoint; /* NULL: nothing is saved */
     const struct et_load_config *load;             /* NULL: begin at 0 */

@@ -125,6 +125,69 @@ test_counted(const char *name, const char *recipe)
         }
 }
 
+/* ---- batch norm ---- */
+
+/* Nothing with a kink; a last batch of 3 rows, of which one of 4 ranks has none. */
+#define NORMED                                                                         \
+    "max_duration: 8ba\nseed: 17\nmodel:\n  name: layers\n  layers:\n"                 \
+    "    - conv2d: {out: 6, kernel: 3, padding: 1}\n    - batch_norm\n    - silu\n"    \
+    "    - conv2d: {out: 8, kernel: 3, stride: 2, padding: 1}\n"                       \
+    "    - batch_norm: {no_affine: true}\n    - silu\n    - flatten\n"                 \
+    "    - linear: {out: 10}\n"                                                        \
+    "train_data: {name: synthetic_images, type: separable, num_samples: 27,\n"         \
+    "  num_unique: 27, batch_size: 8, workers: 0, resolution: 12}\n"                   \
+    "optimizer: {name: sgd, lr: 0.05, momentum: 0.9}\n"
+#define SYNC "sync_batch_norm: true\n"
+/* Of 4 ranks each has one vector, of which it alone would have no variance. */
+#define VECTORS                                                                        \
+    "max_duration: 6ba\nseed: 17\nmodel:\n  name: layers\n  layers:\n"                 \
+    "    - flatten\n    - linear: {out: 12}\n    - batch_norm\n    - silu\n"           \
+    "    - linear: {out: 10}\n"                                                        \
+    "train_data: {name: synthetic_images, type: separable, num_samples: 32,\n"         \
+    "  num_unique: 32, batch_size: 4, workers: 0, resolution: 12}\n"                   \
+    "optimizer: {name: sgd, lr: 0.05}\n"
+
+static void
+test_batch_norm(void)
+{
+    run(1, NORMED SYNC, 1, &one);
+    for (int world = 2; world <= 4; world += 2) {
+        run(world, NORMED SYNC, 1, &many);
+        double far = distance(&many, &one);
+        ok(far <= ROUNDING && ranks_are_alike(world),
+           "batch norms of %d ranks are those of one, running statistics too", world);
+        diag("they differ by %g", far);
+        run(world, NORMED, 1, &many);
+        ok(distance(&many, &one) > 100 * ROUNDING, "... and are not where not asked");
+    }
+    run(1, VECTORS SYNC, 1, &one);
+    run(4, VECTORS SYNC, 1, &many);
+    double far = distance(&many, &one);
+    ok(far <= ROUNDING && ranks_are_alike(4), "ranks may have one vector each");
+    diag("they differ by %g", far);
+    run(2, NORMED SYNC "algorithms:\n  sam: {rho: 0.05}\n", 1, &many);
+    ok(many.status == ET_OK && isfinite(many.loss[7]) && ranks_are_alike(2),
+       "sam's two passes exchange them too");
+    run(1, NORMED SYNC "precision: amp_bf16\n", 1, &one);
+    run(2, NORMED SYNC "precision: amp_bf16\n", 1, &many);
+    ok(fabs(many.loss[0] / one.loss[0] - 1) < 0x1p-8 && ranks_are_alike(2),
+       "in amp_bf16 they are taken in f32 (%g)", fabs(many.loss[0] / one.loss[0] - 1));
+}
+
+static void
+test_refused(void)
+{
+    run(1, NORMED SYNC, 2, &one);
+    ok(one.status == ET_OK, "one rank may have microbatches");
+    memset(job, 0, sizeof *job);
+    job->recipe = NORMED SYNC;
+    job->accum = 2;
+    (void)group_run(2, be_rank, NULL);
+    ok(job->result[0].status == ET_ENOTSUP && job->result[1].status == ET_ENOTSUP &&
+           strstr(job->result[0].why, "microbatches"),
+       "with two ranks they are refused: %s", job->result[0].why);
+}
+
 static int
 remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -153,6 +216,8 @@ main(void)
     test_counted("weighed classes", WEIGHED);
     test_counted("weighed classes, smoothed", WEIGHED_SMOOTH);
     test_counted("a class that is left out", LEFT_OUT);
+    test_batch_norm();
+    test_refused();
     (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return done();
 }

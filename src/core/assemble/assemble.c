@@ -545,6 +545,7 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
                 .nonfinite_action = recipe->nonfinite.action,
                 .nonfinite_grace = recipe->nonfinite.grace,
                 .hold_schedule = recipe->nonfinite.hold_schedule,
+                .sync_batch_norm = recipe->sync_batch_norm,
             },
     };
     a->config.comm = options->comm;

@@ -5,6 +5,7 @@
  * and He 2018 (1803.08494). Differs: there is no num_batches_tracked, which PyTorch
  * needs only for momentum None; its loader fills it in, ours skips it. */
 #include "core/modules/common.h"
+#include "core/modules/sync_norm.h"
 
 static et_status
 batch_norm_init(struct et_ctx *cx, struct et_module *base, const void *options)
@@ -60,6 +61,8 @@ batch_norm_forward(struct et_module *base, struct et_forward *f, struct et_tenso
     if (!f->training)
         return et_batch_norm_eval(f->g, x, w, b, m->running_mean.tensor,
                                   m->running_var.tensor, m->o.eps);
+    if (f->place)
+        return eti_sync_batch_norm(m, f, x);
     struct et_tensor *y = et_batch_norm(f->g, x, w, b, m->o.eps, &mean, &var);
     if (y)
         et_batch_norm_update(m, f, mean, var,

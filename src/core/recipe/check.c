@@ -190,6 +190,22 @@ check_ranks(const struct et_part *part, const char *path, int64_t ranks,
                        (long long)o->batch_size, (long long)ranks);
 }
 
+/* As prepare.c of the trainer says, but before anything is started. */
+static void
+check_sync(const struct eti_recipe *r, int64_t ranks, struct et_diagnostics *errors)
+{
+    const struct et_recipe *recipe = &r->recipe;
+    const bool cut = recipe->microbatch_size != ET_INT_UNSET ||
+                     (recipe->grad_accum != ET_INT_UNSET && recipe->grad_accum > 1);
+    struct et_place at = place_of(r->root, "sync_batch_norm");
+    if (recipe->sync_batch_norm && ranks > 1 && cut)
+        et_diagnostics_add(errors, ET_E_CONFLICT, &at, "sync_batch_norm",
+                           "leave microbatch_size out, and let grad_accum be 1",
+                           "sync_batch_norm excludes microbatches where there are %lld "
+                           "ranks",
+                           (long long)ranks);
+}
+
 et_status
 et_recipe_check_train(struct et_ctx *cx, const struct et_recipe *recipe, int64_t ranks,
                       struct et_diagnostics *errors)
@@ -206,6 +222,7 @@ et_recipe_check_train(struct et_ctx *cx, const struct et_recipe *recipe, int64_t
     check_ranks(&recipe->train_data, "train_data", ranks, errors);
     for (int i = 0; i < recipe->eval_data.n; i++)
         check_ranks(&recipe->eval_data.v[i], "eval_data", ranks, errors);
+    check_sync(r, ranks, errors);
     return refused(cx, errors, before);
 }
 

@@ -171,6 +171,8 @@ const struct et_option et_recipe_table[] = {
         .def = "auto", .choices = auto_words, .min = 1, .max = UNBOUNDED),
     ROW(microbatch_size, INT, "samples per microbatch instead of grad_accum", .min = 1,
         .max = UNBOUNDED, .unit = "samples", .flags = ET_OPT_OPTIONAL),
+    ROW(sync_batch_norm, BOOL,
+        "batch norm takes its statistics over the batch of all ranks", .def = "false"),
     ROW(algorithms, PARTS, "training methods, in the order they apply",
         .kind = ET_KIND_ALGORITHM, .flags = ET_OPT_BY_NAME),
     ROW(callbacks, PARTS, "observers", .kind = ET_KIND_CALLBACK,

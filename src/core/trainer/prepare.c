@@ -85,6 +85,21 @@ take_data(struct et_trainer *t, const struct et_fit_options *o)
     return eti_target_init(t);
 }
 
+/* Ranks whose batches have fewer rows may cut them into fewer pieces. */
+static et_status
+check_sync(const struct et_trainer *t)
+{
+    if (!t->config.sync_batch_norm || !t->common.comm ||
+        (t->pieces.accum == 1 && t->config.microbatch_size == 0))
+        return ET_OK;
+    et_status status = ET_FAIL(
+        t->state.cx, ET_ENOTSUP,
+        "sync_batch_norm: ranks exchange statistics within a step, and may cut their "
+        "batches into microbatches of other numbers");
+    et_hint(t->state.cx, "take grad_accum 1 without microbatch_size, or group_norm");
+    return status;
+}
+
 static et_status
 take_split(struct et_trainer *t, const struct et_fit_options *o)
 {
@@ -93,11 +108,11 @@ take_split(struct et_trainer *t, const struct et_fit_options *o)
                        "grad_accum %lld and microbatch_size %lld exclude each other",
                        (long long)o->grad_accum, (long long)o->microbatch_size);
     if (!o->grad_accum && !o->microbatch_size)
-        return ET_OK;
+        return check_sync(t);
     t->pieces.is_auto = false;
     t->config.microbatch_size = o->microbatch_size;
     t->pieces.accum = t->state.grad_accum = o->grad_accum ? o->grad_accum : 1;
-    return ET_OK;
+    return check_sync(t);
 }
 
 /* Also where it is the one that it was: the loss scale begins anew. */

@@ -29,6 +29,7 @@
 #include "core/optim/optim.h"
 #include "core/trainer/part.h"
 #include "core/trainer/ranks.h"
+#include "etude/nn.h"
 
 /* What ranks tell each other in every step, f32 each, added up: these, what the other
  * parts' hosts say, and what their sums came to. How much that is depends on the model
@@ -59,6 +60,9 @@ struct ranks {
     struct bucket bucket[MAX_BUCKETS];
     int n_buckets;
     float *nothing; /* host, as long as the longest bucket, and n_said */
+    /* For batch norm's statistics over all ranks; NULL: they are each rank's own. */
+    struct et_tensor *place; /* f32 [world]: et_forward.place */
+    struct et_tensor *share; /* f32 [1]: as WEIGHT */
 };
 
 static const int64_t one[] = {1};
@@ -119,11 +123,42 @@ bind(struct eti_part *p)
     return ET_OK;
 }
 
+/* Nothing is accepted and does nothing; but one rank has all statistics anyhow. */
+static et_status
+count_batch_norms(const struct eti_part *p)
+{
+    int n;
+    ET_TRY(
+        et_module_count_class(p->s->cx, p->s->model->root, &et_batch_norm_class, &n));
+    if (n == 0)
+        et_report(p->s->cx, ET_LOG_WARN,
+                  "sync_batch_norm: the model has no batch norm");
+    return ET_OK;
+}
+
+static et_status
+prepare_sync(struct eti_part *p)
+{
+    struct et_state *s = p->s;
+    struct ranks *r = p->own;
+    const int64_t world = s->world;
+    if (!p->config->sync_batch_norm)
+        return ET_OK;
+    ET_TRY(count_batch_norms(p));
+    if (!p->common->comm)
+        return ET_OK;
+    ET_TRY(et_tensor_new(s->cx, s->dev, ET_F32, 1, &world, ET_ROW_MAJOR, "place",
+                         &r->place));
+    return et_tensor_new(s->cx, s->dev, ET_F32, 1, one, ET_ROW_MAJOR, "share",
+                         &r->share);
+}
+
 static et_status
 init(struct eti_part *p)
 {
     struct ranks *r = p->own;
     void *block;
+    ET_TRY(prepare_sync(p));
     if (!p->common->comm)
         return ET_OK;
     r->n_host = OWN_SAID + eti_count_said(p->t);
@@ -142,6 +177,8 @@ release(struct eti_part *p)
     et_tensor_free(&r->weight);
     et_tensor_free(&r->own);
     et_tensor_free(&r->together);
+    et_tensor_free(&r->place);
+    et_tensor_free(&r->share);
     et_free(p->s->cx, r->host);
     et_free(p->s->cx, r->nothing);
     r->host = r->nothing = NULL;
@@ -155,6 +192,41 @@ say(const struct eti_part *p, bool failed, bool spare, float *said)
     said[WEIGHT] = failed || spare ? 0 : (float)eti_rank_share(p);
     said[FAILED] = failed;
     eti_parts_say(p->t, said + OWN_SAID);
+}
+
+/* ---- batch norm's statistics ---- */
+
+struct et_tensor *
+eti_ranks_place(struct et_trainer *t)
+{
+    const struct ranks *r = eti_part_own(t, ETI_PART_RANKS);
+    return r->place;
+}
+
+/* Spare rows have no place in the statistics, and no share of the loss. */
+static et_status
+begin(struct eti_part *p, struct eti_train_step *k)
+{
+    struct ranks *r = p->own;
+    struct et_state *s = p->s;
+    float place[ETI_MOST_RANKS] = {0}, share;
+    if (!r->place)
+        return ET_OK;
+    share = k->spare ? 0 : (float)eti_rank_share(p);
+    place[s->rank] = k->spare ? 0 : 1;
+    ET_TRY(et_tensor_write(s->cx, r->place, place, (size_t)s->world * sizeof *place));
+    return et_tensor_write(s->cx, r->share, &share, sizeof share);
+}
+
+/* What a rank's loss does to the statistics goes into all ranks' gradients: so each is
+ * weighed before, and the gradients are only added up. */
+static et_status
+loss(struct eti_part *p, struct eti_train_step *k)
+{
+    const struct ranks *r = p->own;
+    if (r->place)
+        k->loss = et_mul(p->s->graph, k->loss, r->share);
+    return ET_OK;
 }
 
 /* ---- in the graph ---- */
@@ -235,7 +307,8 @@ grad(struct eti_part *p, struct eti_train_step *k)
     et_assign(g, r->together, et_all_reduce(g, collect(p, k), NULL));
     for (int i = 0; i < n; i++) { /* packed by rising offset */
         const struct bucket *b = &r->bucket[i];
-        part[n - 1 - i] = et_all_reduce(g, own_bucket(s, b, k), r->weight);
+        part[n - 1 - i] =
+            et_all_reduce(g, own_bucket(s, b, k), r->place ? NULL : r->weight);
         offset[n - 1 - i] = b->begin;
     }
     if (!s->grad)
@@ -325,6 +398,8 @@ const struct eti_part_type eti_part_ranks = {
     .init = init,
     .release = release,
     .bind = bind,
+    .begin = begin,
+    .loss = loss,
     .grad = grad,
     .skip = skip,
 };

@@ -22,10 +22,15 @@ enum eti_exchange {
     ETI_AT_JOINED,
 };
 
+enum { ETI_MOST_RANKS = 1024 }; /* as rank_env.h has it */
+
 /* After the evaluation: what was agreed on. *AGAIN: a rank had no gradient. */
 ET_NODISCARD et_status eti_ranks_hear(struct et_trainer *t, bool *again);
 /* This rank had no memory for the batch: takes part, so that the others learn of it. */
 ET_NODISCARD et_status eti_ranks_stand_in(struct et_trainer *t);
+
+/* et_forward.place of a step; NULL: batch norm's statistics are the rank's own. */
+struct et_tensor *eti_ranks_place(struct et_trainer *t);
 
 /* ---- between steps ---- */
 

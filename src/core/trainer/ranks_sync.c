@@ -12,7 +12,7 @@
 #include "core/trainer/ranks.h"
 #include "core/trainer/trainer_impl.h"
 
-enum { COMPARE_EVERY = 1000, MOST_RANKS = 1024 }; /* batches; rank_env.h */
+enum { COMPARE_EVERY = 1000 }; /* batches */
 
 static void
 mark(struct et_trainer *t, enum eti_exchange what)
@@ -27,7 +27,7 @@ mark(struct et_trainer *t, enum eti_exchange what)
 static et_status
 compare(struct et_trainer *t, uint64_t digest, const char *what)
 {
-    uint64_t all[MOST_RANKS];
+    uint64_t all[ETI_MOST_RANKS];
     char who[160] = "";
     size_t n = 0;
     ET_TRY(
@@ -131,6 +131,7 @@ digest_settings(struct et_trainer *t)
     v[n++] = c->nonfinite_action;
     v[n++] = c->nonfinite_grace;
     v[n++] = c->hold_schedule;
+    v[n++] = c->sync_batch_norm;
     v[n++] = s->timestamp.batch;
     v[n++] = s->timestamp.sample;
     v[n++] = (int64_t)s->max_duration.unit;

@@ -152,8 +152,10 @@ et_trainer_new_sized(struct et_ctx *cx, size_t size,
     struct et_trainer *t = block;
     t->config = *config;
     t->common.comm = et_comm_world(config->comm) > 1 ? config->comm : NULL;
+    /* With ranks that meet within a step none can stand in for its part of one. */
     t->pieces.is_auto = config->grad_accum == 0 && config->microbatch_size == 0 &&
-                        !config->deterministic;
+                        !config->deterministic &&
+                        !(config->sync_batch_norm && t->common.comm);
     t->pieces.accum = config->grad_accum ? config->grad_accum : 1;
     t->evaluation.split = 1;
     t->state = (struct et_state){

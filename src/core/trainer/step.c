@@ -81,6 +81,7 @@ forward_and_loss(struct et_trainer *t)
         .training = true,
         .keep_stats = s->pass > 0,
         .rng = t->rng,
+        .place = eti_ranks_place(t),
         .look = has_onlookers(s) ? show_module : NULL,
         .look_data = s,
     };
