@@ -235,8 +235,10 @@ typedef et_status et_predict_fn(void *data, const struct et_state *s,
 /* The model's outputs for all of LOADER, in its order, between PREDICT_START and
  * PREDICT_END; batches are not cut. FN gets each batch's outputs as
  * PREDICT_AFTER_FORWARD left them, and what it fails with ends the call; NULL: only
- * hooks see them. Targets are not read: a data set without any may give what it
- * likes. */
+ * hooks see them. Targets are not read: a data set without any may give what it likes.
+ * Of several ranks all call it, with the same data: FN of rank 0 gets the outputs of
+ * all of them, and a batch on the host that has the samples of all; the others' FN is
+ * not called. */
 ET_NODISCARD et_status et_trainer_predict(struct et_trainer *t,
                                           struct et_loader *loader, et_predict_fn *fn,
                                           void *data);

@@ -6,6 +6,7 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "core/config/settings.h"
 #include "core/assemble/assemble.h"
@@ -126,7 +127,7 @@ struct cli_options {
     bool plain;
 };
 
-enum { CLI_MAX_OPTIONS = 128 };
+enum { CLI_MAX_OPTIONS = 128, CLI_MOST_TOGETHER = 64 };
 
 struct cli {
     struct et_ctx *cx;
@@ -157,8 +158,10 @@ struct cli {
     bool results_are_json; /* standard output has JSON lines */
     FILE *out, *err; /* results and errors: standard streams, or those of a rank */
     bool has_color;  /* ERR has */
-    struct etd_rank *rank; /* this process is a rank; NULL: it is not */
-    int nproc;             /* ranks of the run that is launched */
+    struct etd_rank *rank;          /* this process is a rank; NULL: it is not */
+    int nproc;                      /* ranks of the run that is launched */
+    pid_t child[CLI_MOST_TOGETHER]; /* together.c: the other ranks of this command */
+    int n_children;
 };
 
 /* One command: a row of commands.def. */
@@ -194,6 +197,14 @@ int cli_ranks_threads(const struct cli *c);
 int cli_ranks_join(struct cli *c, struct et_recipe *recipe);
 /* c->directory becomes that of rank 0's run, which is open. */
 int cli_ranks_share(struct cli *c);
+
+/* ---- together.c ---- */
+
+/* This process becomes one of the ranks of its command: those of --nproc, which it
+ * starts, or of a launcher. Before anything has begun a thread. */
+int cli_together_start(struct cli *c);
+/* Waits for those that it has started. CODE, or that of one that failed. */
+int cli_together_end(struct cli *c, int code);
 
 /* ---- hidden.c ---- */
 

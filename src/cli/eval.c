@@ -38,8 +38,11 @@ evaluate(struct cli *c, struct eti_assembly *a, const struct eti_origin_run *fro
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_PARTS, status);
     status = et_trainer_eval(t);
-    int code = status == ET_OK ? print_metrics(c, et_trainer_state(t))
-                               : cli_fail_status(c, ETI_STAGE_RUN, status);
+    int code = CLI_OK;
+    if (status != ET_OK)
+        code = cli_fail_status(c, ETI_STAGE_RUN, status);
+    else if (et_comm_rank(c->comm) == 0)
+        code = print_metrics(c, et_trainer_state(t));
     et_trainer_free(&t);
     return code;
 }
@@ -93,10 +96,16 @@ assemble_and_use(struct cli *c, struct et_recipe *recipe, const struct source *f
     struct eti_assemble_options options = {.with_eval = true};
     struct eti_assembly a;
     int code = cli_assemble_options(c, &options);
+    options.threads = cli_ranks_threads(c);
     if (code == CLI_OK)
         code = cli_settle_recipe(c, recipe, &options);
-    if (code != CLI_OK)
+    if (code == CLI_OK)
+        code = cli_ranks_join(c, recipe);
+    if (code != CLI_OK) {
+        et_device_close(&options.dev);
         return code;
+    }
+    options.comm = c->comm;
     et_status status = eti_assemble(c->cx, recipe, &options, &a);
     if (status == ET_OK && from->file) {
         a.stage = ETI_STAGE_DATA;
@@ -107,6 +116,7 @@ assemble_and_use(struct cli *c, struct et_recipe *recipe, const struct source *f
     code = status == ET_OK ? use(c, &a, &from->run, data)
                            : cli_fail_status(c, a.stage, status);
     eti_assembly_release(&a);
+    et_comm_close(&c->comm);
     return code;
 }
 
@@ -121,7 +131,11 @@ run(struct cli *c, struct et_recipe *recipe, struct source *from, cli_use_model 
         return cli_fail(c, CLI_E_PARTS, "add eval_data='{name: ..., batch_size: ...}'",
                         "the recipe has no eval_data");
     int code = find_source(c, recipe, from);
-    return code == CLI_OK ? assemble_and_use(c, recipe, from, use, data) : code;
+    if (code == CLI_OK)
+        code = cli_together_start(c);
+    if (code == CLI_OK)
+        code = assemble_and_use(c, recipe, from, use, data);
+    return cli_together_end(c, code);
 }
 
 /* The operand is a recipe where it is a file, or looks like the path of one. */

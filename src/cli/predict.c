@@ -145,10 +145,14 @@ predict_one(struct cli *c, struct et_trainer *trainer, const struct et_evaluator
     t.all.cx = t.sheet.cx = t.detail.cx = c->cx;
     if (c->opt.output && eti_predictions_format(c->opt.output, &t.detail.as))
         t.detail.path = t.detail.as == ETI_AS_CSV ? NULL : c->opt.output;
+    const bool first = et_comm_rank(c->comm) == 0; /* it gets what all have computed */
     et_status status = take_all(trainer, data, &t);
-    int code = status == ET_OK ? write_all(c, &t, from, data->label)
-                               : cli_fail_status(c, ETI_STAGE_RUN, status);
-    if (code == CLI_OK)
+    int code = CLI_OK;
+    if (status != ET_OK)
+        code = cli_fail_status(c, ETI_STAGE_RUN, status);
+    else if (first)
+        code = write_all(c, &t, from, data->label);
+    if (code == CLI_OK && first)
         code = say(c, &t.all, data->label, from);
     cli_taken_release(&t);
     return code;

@@ -5,9 +5,10 @@
  *     predictions/LABEL.track.jsonl   a line for each evaluation (library/tracked.h)
  *     predictions/LABEL.track.ppm     the samples' pictures, once
  *
- * The samples are the first of the data, whose order is the same at each evaluation;
- * with several ranks, the first of rank 0. Answers are a class for each sample or for
- * each of its pixels; of other models nothing is kept, which is said once. */
+ * The samples are the first of the data, whose order is the same at each evaluation:
+ * with several ranks too, which give theirs to rank 0. Answers are a class for each
+ * sample or for each of its pixels; of other models nothing is kept, which is said
+ * once. */
 #include "config.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@
 
 #include "core/callbacks/callbacks.h"
 #include "core/library/tracked.h"
+#include "core/trainer/gather.h"
 
 struct options {
     int64_t num_samples;
@@ -105,46 +107,75 @@ take_all(struct et_callback *self, const struct et_state *s)
 
 /* ---- writing ---- */
 
+/* What was taken, on the host; nothing where it was not. */
 static et_status
-read_leaf(struct et_callback *self, int which, void **out)
+read_leaf(struct et_callback *self, int which, struct eti_rows_of *out)
 {
     const struct tracker *v = self->state;
-    const size_t bytes = et_desc_bytes(&v->leaf[which]->desc);
-    *out = NULL;
+    *out = (struct eti_rows_of){0};
     if (!v->taken[which])
         return ET_OK;
-    ET_TRY(et_alloc(self->cx, bytes, out));
-    return et_tensor_read(self->cx, v->leaf[which], *out, bytes);
+    out->desc = v->leaf[which]->desc;
+    ET_TRY(et_alloc(self->cx, et_desc_bytes(&out->desc), &out->data));
+    return et_tensor_read(self->cx, v->leaf[which], out->data,
+                          et_desc_bytes(&out->desc));
+}
+
+/* The first rows of all ranks, as of one. */
+static et_status
+read_rows(struct et_callback *self, const struct et_state *s, int which,
+          struct eti_rows_of *out)
+{
+    const struct options *o = self->options;
+    struct eti_rows_of own;
+    ET_TRY(read_leaf(self, which, out));
+    if (!s->comm)
+        return ET_OK;
+    own = *out;
+    int64_t n = own.data ? own.desc.shape[0] : 0;
+    et_status status =
+        eti_gather_rows(self->cx, s->comm, own.data, n, &own.desc, 0, out);
+    et_free(self->cx, own.data);
+    if (out->desc.ndim > 0 && out->desc.shape[0] > o->num_samples)
+        out->desc.shape[0] = o->num_samples;
+    return status;
 }
 
 static et_status
-write_all(struct et_callback *self, const struct et_state *s)
+write_rows(struct et_callback *self, const struct et_state *s,
+           const struct eti_rows_of *rows)
 {
-    struct tracker *v = self->state;
     char folder[PATH_BYTES];
-    void *block[LEAVES] = {NULL};
-    et_status status = ET_OK;
-    for (int i = 0; i < LEAVES && status == ET_OK; i++)
-        status = read_leaf(self, i, &block[i]);
     if (snprintf(folder, sizeof folder, "%s/predictions", self->run_directory) >=
         (int)sizeof folder)
-        status = ET_FAIL(self->cx, ET_EINVAL, "a path is too long");
-    if (status == ET_OK && mkdir(folder, 0700) != 0 && errno != EEXIST)
-        status =
-            ET_FAIL(self->cx, ET_EIO, "cannot make %s: %s", folder, strerror(errno));
+        return ET_FAIL(self->cx, ET_EINVAL, "a path is too long");
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST)
+        return ET_FAIL(self->cx, ET_EIO, "cannot make %s: %s", folder, strerror(errno));
     const struct eti_tracked_batch b = {
-        .outputs = block[OUTPUTS],
-        .desc = v->leaf[OUTPUTS]->desc,
-        .target = block[TARGET],
-        .image = block[IMAGES],
-        .image_desc = v->taken[IMAGES] ? v->leaf[IMAGES]->desc : (struct et_desc){0},
+        .outputs = rows[OUTPUTS].data,
+        .desc = rows[OUTPUTS].desc,
+        .target = rows[TARGET].data,
+        .image = rows[IMAGES].data,
+        .image_desc = rows[IMAGES].desc,
         .epoch = s->timestamp.epoch,
         .batch = s->timestamp.batch,
     };
-    if (status == ET_OK)
-        status = eti_tracked_write(self->cx, folder, s->dataloader_label, &b);
+    return eti_tracked_write(self->cx, folder, s->dataloader_label, &b);
+}
+
+/* All ranks take part, whatever they have; rank 0 writes. */
+static et_status
+write_all(struct et_callback *self, const struct et_state *s, et_status *written)
+{
+    struct eti_rows_of rows[LEAVES] = {{.data = NULL}};
+    et_status status = ET_OK;
+    for (int i = 0; i < LEAVES && status == ET_OK; i++)
+        status = read_rows(self, s, i, &rows[i]);
+    if (status == ET_OK && s->rank == 0 && rows[OUTPUTS].data && rows[TARGET].data &&
+        rows[OUTPUTS].desc.ndim > 0)
+        *written = write_rows(self, s, rows);
     for (int i = 0; i < LEAVES; i++)
-        et_free(self->cx, block[i]);
+        eti_gathered_free(self->cx, &rows[i]);
     return status;
 }
 
@@ -153,12 +184,13 @@ static et_status
 end_batch(struct et_callback *self, const struct et_state *s)
 {
     struct tracker *v = self->state;
-    if (!v->taken[OUTPUTS])
+    et_status written = ET_OK;
+    if (s->comm ? s->eval_timestamp.batch != 1 : !v->taken[OUTPUTS])
         return ET_OK;
-    et_status status = write_all(self, s);
+    et_status status = write_all(self, s, &written);
     memset(v->taken, 0, sizeof v->taken);
-    if (status == ET_OK || status == ET_ENOMEM)
-        return status;
+    if (status != ET_OK || written == ET_OK || written == ET_ENOMEM)
+        return status != ET_OK ? status : written;
     et_report(self->cx, ET_LOG_WARN, "prediction_tracker: %s",
               et_error_get(self->cx)->message);
     et_error_clear(self->cx);
@@ -175,7 +207,7 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
         return take_all(self, s);
     if (event == ET_EVENT_EVAL_BATCH_END)
         return end_batch(self, s);
-    if (!self->run_directory)
+    if (!self->run_directory && s->rank == 0)
         return ET_FAIL(self->cx, ET_EINVAL,
                        "prediction_tracker writes into the run's directory, and this "
                        "run has none");
@@ -203,6 +235,7 @@ const struct et_callback_class et_callback_prediction_tracker = {
         },
     .state_size = sizeof(struct tracker),
     .events = ET_ON(INIT) | ET_ON(EVAL_AFTER_FORWARD) | ET_ON(EVAL_BATCH_END),
+    .acts = true, /* on every rank, as each has a part of the samples */
     .run = run,
     .close = release,
 };

@@ -10,7 +10,7 @@
 
 /* et_comm_mark's which of what is exchanged between steps. */
 enum eti_exchange {
-    ETI_AT_SETTINGS = -11,
+    ETI_AT_SETTINGS = -12,
     ETI_AT_PARAMETERS,
     ETI_AT_TENSOR,
     ETI_AT_UNREADABLE,
@@ -20,6 +20,7 @@ enum eti_exchange {
     ETI_AT_METRIC,
     ETI_AT_REQUEST,
     ETI_AT_JOINED,
+    ETI_AT_ROWS,
 };
 
 enum { ETI_MOST_RANKS = 1024 }; /* as rank_env.h has it */

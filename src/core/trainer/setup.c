@@ -166,6 +166,7 @@ et_trainer_new_sized(struct et_ctx *cx, size_t size,
         .precision = config->precision == ET_PRECISION_AUTO ? ET_PRECISION_FP32
                                                             : config->precision,
         .model = config->model,
+        .comm = t->common.comm,
         .rank = et_comm_rank(config->comm),
         .world = et_comm_world(config->comm),
         .lr_factor = 1,

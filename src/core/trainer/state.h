@@ -6,6 +6,8 @@
 
 #include "etude/state.h"
 
+struct et_comm;
+
 struct et_state {
     struct et_ctx *cx;
     struct et_device *dev;
@@ -13,8 +15,9 @@ struct et_state {
     struct et_log *log;
     const char *run_name;
     uint32_t seed;
-    int rank, world; /* of the run's processes: 0 .. world - 1; 0 and 1 for one */
-    int precision;   /* enum et_precision, never auto */
+    struct et_comm *comm; /* of the run's processes; NULL: there is one */
+    int rank, world;      /* of these: 0 .. world - 1; 0 and 1 for one */
+    int precision;        /* enum et_precision, never auto */
 
     struct et_model *model;
     struct et_param_space *params;
