@@ -71,6 +71,12 @@ static const struct row {
     {"seq_length_warmup: {duration: 0.5, min_seq_length: 2, max_seq_length: 8,\n"
      "    step_size: 6}",
      GPT2_NET, 79, 79, 95, 95, true, 0},
+    {"cutmix: {alpha: 1}", NET, 52, 68, 64, 80, true, 0},
+    {"cutout: {num_holes: 2}", NET, 52, 64, 64, 75, true, 0},
+    {"colout: {p_row: 0.3, p_col: 0.3}", NET, 52, 54, 64, 66, true, 0},
+    {"colout: {p_row: 0.3, p_col: 0.3, batch: false}", NET, 52, 52, 64, 64, true, 0},
+    {"augmix: {depth: 2, width: 2}", NET, 52, 52, 64, 64, true, 0},
+    {"randaugment: {depth: 2}", NET, 52, 52, 64, 64, true, 0},
 };
 
 struct result {

@@ -341,6 +341,26 @@ test_algorithm(size_t i)
         diag("they differ by %g of their size", far);
 }
 
+/* Four ranks have two rows of a batch each. */
+static void
+test_four(const char *name)
+{
+    char text[2048];
+    struct job one, four;
+    size_t i = 0;
+    while (strcmp(algorithms[i].name, name) != 0)
+        i++;
+    write_recipe(i, text);
+    const struct job what = {.recipe = text, .choice = {.grad_accum = 1}};
+    run(1, &what, &one);
+    run(4, &what, &four);
+    double far = distance(&four.result[0], &one.result[0]);
+    ok(far <= ROUNDING && all_alike(&four, 4), "%s with 4 ranks is what it is with one",
+       name);
+    if (far > ROUNDING)
+        diag("they differ by %g of their size", far);
+}
+
 static const struct et_algorithm_class *
 untested(void)
 {
@@ -801,6 +821,10 @@ main(void)
     for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
         test_algorithm(i);
     ok(!untested(), "every algorithm has a case");
+    static const char *const some[] = {"label_smoothing", "ema", "gradient_clipping",
+                                       "randaugment",     "swa", "factorize"};
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        test_four(some[i]);
     test_overflow();
     test_reasons();
     test_requests();

@@ -388,6 +388,84 @@ test_off(struct et_ctx *cx)
     free(r.params);
 }
 
+/* ---- what shortens sequences, and what changes layers ---- */
+
+#define SHORT                                                                          \
+    GPT("12ba")                                                                        \
+    "algorithms:\n  seq_length_warmup: {duration: 1.0, min_seq_length: 4,\n"           \
+    "    max_seq_length: 16, step_size: 4}\n"
+
+static void
+test_lengths(struct et_ctx *cx)
+{
+    static const struct ask never[] = {{0, "algo seq_length_warmup off"}},
+                            pause[] = {{4, "algo seq_length_warmup off"},
+                                       {7, "algo seq_length_warmup on"}},
+                            joins[] = {{0, "algo seq_length_warmup on duration=1.0 "
+                                           "min_seq_length=4 max_seq_length=16 "
+                                           "step_size=4"}};
+    struct result plain, always, off, paused, joined;
+    (void)desk_train(cx, &(struct how){.text = GPT("12ba")}, &plain);
+    (void)desk_train(cx, &(struct how){.text = SHORT}, &always);
+    struct desk d =
+        desk_train(cx, &(struct how){.text = SHORT, .ask = never, .n = 1}, &off);
+    ok(d.n_refused == 0 && same_params(&off, &plain),
+       "seq_length_warmup that is switched off leaves whole sequences");
+    d = desk_train(cx, &(struct how){.text = SHORT, .ask = pause, .n = 2}, &paused);
+    ok(d.n_refused == 0 && same_losses(&paused, &always) == 4 &&
+           !same_params(&paused, &always) && paused.batches == BATCHES,
+       "for some batches alone, and goes on with the length that it then has");
+    d = desk_train(cx, &(struct how){.text = GPT("12ba"), .ask = joins, .n = 1},
+                   &joined);
+    ok(d.n_refused == 0 && same_params(&joined, &always), "it may join: %s",
+       d.answer[0]);
+    struct result *all[] = {&plain, &always, &off, &paused, &joined};
+    for (int i = 0; i < 5; i++)
+        free(all[i]->params);
+}
+
+#define BLOCKS                                                                         \
+    "max_duration: 12ba\nseed: 17\nmodel:\n  name: layers\n  layers:\n"                \
+    "    - bottleneck: {channels: 2}\n    - adaptive_avg_pool2d\n    - flatten\n"      \
+    "    - dropout: {p: 0.2}\n    - linear: {out: 10}\n" IMAGE_DATA SGD
+
+/* Their layers are there from the beginning or never; off, they are as if not. */
+static void
+test_layers(struct et_ctx *cx)
+{
+    static const struct {
+        const char *name, *options;
+    } rows[] = {
+        {"stochastic_depth", "target_layer_name: ResNetBottleneck, drop_rate: 0.5"},
+        {"gyro_dropout", "sigma: 4, tau: 2"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[1024], off[64], on[64];
+        snprintf(text, sizeof text, "%salgorithms:\n  %s: {%s}\n", BLOCKS, rows[i].name,
+                 rows[i].options);
+        snprintf(off, sizeof off, "algo %s off", rows[i].name);
+        snprintf(on, sizeof on, "algo %s on", rows[i].name);
+        const struct ask list[] = {{3, off}, {8, on}}, joins[] = {{3, on}};
+        struct result always, r;
+        (void)desk_train(cx, &(struct how){.text = text}, &always);
+        struct desk d =
+            desk_train(cx, &(struct how){.text = text, .ask = list, .n = 2}, &r);
+        int same = same_losses(&r, &always);
+        ok(d.n_refused == 0 && same >= 3 && same < BATCHES && r.batches == BATCHES &&
+               isfinite(r.loss[BATCHES - 1]) && !same_params(&r, &always),
+           "%s is switched off and on again (%d losses are the same)", rows[i].name,
+           same);
+        free(always.params);
+        free(r.params);
+        (void)desk_train(cx, &(struct how){.text = BLOCKS}, &always);
+        d = desk_train(cx, &(struct how){.text = BLOCKS, .ask = joins, .n = 1}, &r);
+        ok(d.n_refused == 1 && same_params(&r, &always), "and does not join: %s",
+           d.answer[0]);
+        free(always.params);
+        free(r.params);
+    }
+}
+
 int
 main(void)
 {
@@ -404,6 +482,8 @@ main(void)
         test_memory(cx);
         test_pause(cx);
         test_off(cx);
+        test_lengths(cx);
+        test_layers(cx);
     }
     desk_clear();
     et_ctx_free(&cx);
