@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* functional.c: of etude-functional(3), the functions, from the header that declares
+/* functional.c: of etude-functional(3) and etude-dist(3), the functions, from the header that declares
  * them: what a comment says stands below what it is about. */
 #include "man/tables.h"
 

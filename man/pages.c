@@ -2,7 +2,7 @@
 /* pages.c: writes the manual pages, as mdoc(7), from the tables that the program itself
  * works with, and the words in man/prose that no table has.
  *
- *     man/pages PROSE_FOLDER OUTPUT_FOLDER FUNCTIONAL_H
+ *     man/pages PROSE_FOLDER OUTPUT_FOLDER FUNCTIONAL_H DIST_H
  *
  * A page is sections in the order that mdoc(7) gives. What is written by hand comes
  * first in a section, what a table says behind it. */
@@ -229,13 +229,13 @@ program_diagnostics(const struct page *p, FILE *out)
     table_errors(out);
 }
 
-/* ---- etude-functional(3) ---- */
+/* ---- etude-functional(3), etude-dist(3) ---- */
 
 static void
-functional_synopsis(const struct page *p, FILE *out)
+header_synopsis(const struct page *p, FILE *out)
 {
-    (void)p;
-    fputs(".In etude/functional.h\n", out);
+    const char *name = strrchr(p->header, '/');
+    fprintf(out, ".In etude/%s\n", name ? name + 1 : p->header);
 }
 
 /* ---- all pages ---- */
@@ -274,8 +274,15 @@ main(int argc, char **argv)
             .name = "etude-functional",
             .section = 3,
             .summary = "training methods as functions, for loops of one's own",
-            .synopsis = functional_synopsis,
-            .header = argc == 4 ? argv[3] : NULL,
+            .synopsis = header_synopsis,
+            .header = argc == 5 ? argv[3] : NULL,
+        },
+        {
+            .name = "etude-dist",
+            .section = 3,
+            .summary = "a program of your own as one of several ranks",
+            .synopsis = header_synopsis,
+            .header = argc == 5 ? argv[4] : NULL,
         },
         {
             .name = "etude-recipe",
@@ -307,8 +314,9 @@ main(int argc, char **argv)
             .body = table_operations,
         },
     };
-    if (argc != 4) {
-        fprintf(stderr, "usage: pages PROSE_FOLDER OUTPUT_FOLDER FUNCTIONAL_H\n");
+    if (argc != 5) {
+        fprintf(stderr,
+                "usage: pages PROSE_FOLDER OUTPUT_FOLDER FUNCTIONAL_H DIST_H\n");
         return CLI_USAGE;
     }
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++)

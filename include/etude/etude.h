@@ -9,6 +9,7 @@
  *     custom.h                 operations of your own: examples/custom_op.c
  *  3. device.h attr.h          for who writes a device: kernels for those operations
  *     comm.h                   what the processes of a run do together
+ *     dist.h                   a program as one of them: examples/dist.c
  *  4. option.h time.h rng.h    option tables, training time, counter-based randomness
  *
  *  5. field.h                  samples: named tensors
@@ -43,6 +44,7 @@
 #include "etude/custom.h"
 #include "etude/graph.h"
 #include "etude/comm.h"
+#include "etude/dist.h"
 #include "etude/rng.h"
 #include "etude/time.h"
 #include "etude/option.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch.c: how many ranks there are, which of them start here, and where they meet:
  * from the command line, a launcher's environment, or Slurm's (UX.md section 2). Each
- * value remembers where it came from, so that a conflict names both places. */
+ * value remembers where it came from, so that a conflict names both places. And `etude
+ * launch`, which starts any program so. */
 #include "config.h"
 
 #include <limits.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "dist/run/spawn.h"
 
 /* A number and who said it. */
 struct said {
@@ -173,4 +175,70 @@ cli_launch_read(struct cli *c, int64_t nproc_wanted, struct etd_launch *l)
     l->node = (int)node.value;
     l->port = (int)port.value;
     return CLI_OK;
+}
+
+/* ---- `etude launch` ---- */
+
+/* Seconds that --timeout says; 0: it is not given. */
+static int
+read_timeout(struct cli *c, int *out)
+{
+    static const struct et_option rows[] = {
+        {
+            .name = "timeout",
+            .type = ET_OPT_SECONDS,
+            .def = "0s",
+            .max = INT_MAX / 1000,
+        },
+        {0},
+    };
+    double seconds = 0;
+    et_status status = et_options_init(c->cx, rows, &seconds);
+    if (status == ET_OK && c->opt.timeout)
+        status = et_options_set(c->cx, rows, &seconds, "timeout", c->opt.timeout);
+    *out = seconds > 0 && seconds < 1 ? 1 : (int)seconds;
+    if (status == ET_OK)
+        return CLI_OK;
+    int code = cli_fail(c, CLI_E_VALUE, NULL, "--%s", et_error_get(c->cx)->message);
+    et_error_clear(c->cx);
+    return code;
+}
+
+/* A rank that has failed has said why itself: this is which one it was. */
+static int
+say_end(struct cli *c, const struct etd_spawned *end)
+{
+    const char *late = end->late ? "; others did not end by themselves" : "";
+    if (end->rank < 0)
+        return CLI_OK;
+    if (end->signal)
+        cli_fail(c, CLI_E_RUN, NULL, "rank %d of %s: ended by signal %d, %s%s",
+                 end->rank, c->arg[0], end->signal, strsignal(end->signal), late);
+    else
+        cli_fail(c, CLI_E_RUN, NULL, "rank %d of %s: exit code %d%s", end->rank,
+                 c->arg[0], end->exit, late);
+    return end->exit;
+}
+
+int
+cli_launch(struct cli *c)
+{
+    struct etd_launch l = {.listener = -1};
+    struct etd_spawned end;
+    int timeout_s;
+    if (c->n_args == 0)
+        return cli_fail(c, CLI_E_OPERAND, "etude launch -n 2 ./program",
+                        "launch: no program is named");
+    int code = cli_launch_read(c, ET_INT_UNSET, &l);
+    if (code == CLI_OK)
+        code = read_timeout(c, &timeout_s);
+    if (code != CLI_OK)
+        return code;
+    c->arg[c->n_args] = NULL;
+    et_status status =
+        etd_spawn(c->cx, &l, timeout_s, (char *const *)(uintptr_t)c->arg, &end);
+    if (status == ET_ENOENT)
+        return cli_fail(c, CLI_E_NAME, NULL, "%s", et_error_get(c->cx)->message);
+    return status == ET_OK ? say_end(c, &end)
+                           : cli_fail_status(c, ETI_STAGE_RUN, status);
 }

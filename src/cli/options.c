@@ -60,14 +60,14 @@ const struct cli_option cli_option_table[] = {
     GLOBAL("version", 'V', FLAG, NULL, "print the version", AT(version)),
 
     ROW("nproc", 'n', TEXT, "N", "ranks on this node: 1", AT(nproc), .group = "launch",
-        .commands = LAUNCH_COMMANDS " eval predict"),
+         .commands = LAUNCH_COMMANDS " eval predict launch"),
     LAUNCH("world_size", 0, TEXT, "W", "ranks of all nodes: nproc", AT(world_size)),
     LAUNCH("base_rank", 0, TEXT, "B", "first rank of this node: 0", AT(base_rank)),
     LAUNCH("node_rank", 0, TEXT, "K", "which node this is: 0", AT(node_rank)),
     LAUNCH("master_addr", 0, TEXT, "HOST", "where ranks meet: 127.0.0.1",
            AT(master_addr)),
-    LAUNCH("master_port", 0, TEXT, "P", "where ranks meet: one that is free",
-           AT(master_port)),
+    ROW("master_port", 0, TEXT, "P", "where ranks meet: one that is free",
+        AT(master_port), .group = "launch", .commands = LAUNCH_COMMANDS " launch"),
     ROW("run_directory", 0, TEXT, "DIR",
         "where the run is kept; runs/{timestamp}/; sweep: its runs, runs/",
         AT(run_directory), .group = "launch", .commands = LAUNCH_COMMANDS " sweep"),
@@ -96,8 +96,10 @@ const struct cli_option cli_option_table[] = {
     LAUNCH("until", 0, TEXT, "TIME",
            "save and end with the batch behind it: 3ep, 0.25dur; --resume goes on",
            AT(until)),
-    LAUNCH("timeout", 0, TEXT, "DUR", "without progress for so long a run is hung",
-           AT(timeout)),
+    ROW("timeout", 0, TEXT, "DUR",
+        "without progress for so long a run is hung; launch: a collective may take so "
+        "long",
+        AT(timeout), .group = "launch", .commands = LAUNCH_COMMANDS " launch"),
 
     CHANGE("alg", 0, CHANGE, "NAME", "add an algorithm: 'cutmix(alpha=.5)'",
            .kind = ET_OVERRIDE_ALG),
@@ -444,8 +446,8 @@ is_override(const char *text)
 static bool
 takes_words(const struct cli *c)
 {
-    static const char *const commands[] = {"runs", "show",     "compare",
-                                           "logs", "annotate", "worker"};
+    static const char *const commands[] = {"runs",     "show",   "compare", "logs",
+                                           "annotate", "worker", "launch"};
     bool does = false;
     for (size_t i = 0; c->n_args > 0 && i < sizeof commands / sizeof *commands; i++)
         does = does || strcmp(c->arg[0], commands[i]) == 0;
@@ -502,6 +504,13 @@ check_given(struct cli *c)
     return CLI_OK;
 }
 
+/* Behind `launch PROGRAM` all words are the program's. */
+static bool
+names_program(const struct cli *c)
+{
+    return c->n_args > 1 && strcmp(c->arg[0], "launch") == 0;
+}
+
 /* Errors come in the form asked for wherever --json stands. */
 static void
 look_ahead(struct cli *c, int argc, char **argv)
@@ -536,6 +545,7 @@ cli_parse(struct cli *c, int argc, char **argv)
             add_override(c, ET_OVERRIDE_SET, text);
         else
             c->arg[c->n_args++] = text;
+        ended = ended || names_program(c);
     }
     if (code == CLI_OK)
         code = find_command(c);

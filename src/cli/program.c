@@ -17,7 +17,7 @@ static bool
 needs_config(const struct cli_command *m)
 {
     return m->run != cli_help && m->run != cli_version && m->run != cli_config &&
-           m->run != cli_completion && m->run != cli_doctor;
+           m->run != cli_completion && m->run != cli_doctor && m->run != cli_launch;
 }
 
 /* Ready to run: folder, log, help and version. */

@@ -97,8 +97,21 @@ be_rank(group_fn *fn, void *data)
     return code;
 }
 
-void
-group_start(struct group *g, int world, int timeout_s, group_fn *fn, void *data)
+static int
+be_bare(group_fn *fn, void *data)
+{
+    struct et_ctx *cx;
+    if (et_ctx_new(&cx) != ET_OK)
+        return 101;
+    int code = fn(cx, NULL, data);
+    et_ctx_free(&cx);
+    fflush(stdout);
+    return code;
+}
+
+static void
+start(struct group *g, int world, int timeout_s, group_fn *fn, void *data,
+      int (*be)(group_fn *fn, void *data))
 {
     *g = (struct group){.world = world};
     int listener = etd_store_listen("127.0.0.1", &g->port);
@@ -118,13 +131,25 @@ group_start(struct group *g, int world, int timeout_s, group_fn *fn, void *data)
             close(fd[0]);
             close(fd[1]);
             set_environment(r, world, g->port, listener, timeout_s);
-            exit(be_rank(fn, data));
+            exit(be(fn, data));
         }
         close(fd[1]);
         g->said[r] = fd[0];
         g->exit[r] = -1000;
     }
     close(listener);
+}
+
+void
+group_start(struct group *g, int world, int timeout_s, group_fn *fn, void *data)
+{
+    start(g, world, timeout_s, fn, data, be_rank);
+}
+
+void
+group_start_bare(struct group *g, int world, int timeout_s, group_fn *fn, void *data)
+{
+    start(g, world, timeout_s, fn, data, be_bare);
 }
 
 static void

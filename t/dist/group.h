@@ -29,6 +29,9 @@ int group_hold_port(int *port);
  * with TIMEOUT_S and calls FN. One that finds no others says why, and exits with
  * 100. */
 void group_start(struct group *g, int world, int timeout_s, group_fn *fn, void *data);
+/* The same, but no communicator is opened: C is NULL. */
+void group_start_bare(struct group *g, int world, int timeout_s, group_fn *fn,
+                      void *data);
 /* Waits for all but rank BUT (-1: none is meant), MOST_S seconds; those that are still
  * there are killed. */
 void group_wait(struct group *g, double most_s, int but);

@@ -113,6 +113,7 @@ none('no part of the trainer looks into it',
 my %forbidden = (
     'libetude-tui.a' => qr/^(cli_|main$)/,
     'libetude-dist.a' => qr/^(tui_|cli_|main$)/,
+    'libetude-comm.a' => qr/^(tui_|cli_|main$)/,
     'libetude-core.a' => qr/^(etd_|tui_|cli_|dnnl_|GOMP_|omp_|main$)/,
     'libetude-ref.a' => qr/^(eti_|etd_|tui_|cli_|dnnl_|GOMP_|omp_|main$)/,
 );

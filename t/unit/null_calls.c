@@ -63,6 +63,7 @@ static struct {
     struct et_param param;
     struct et_tracer tracer;
     struct et_comm *comm;
+    struct et_dist *dist;
     struct et_param_copy *copy;
     struct et_stochastic_depth *depth;
     struct et_gyro_dropout *masks;
@@ -193,6 +194,7 @@ sgd_options(void)
     X("struct et_forward *", &v.forward)                                               \
     X("struct et_param *", &v.param)                                                   \
     X("struct et_comm *", v.comm)                                                      \
+    X("struct et_dist *", v.dist)                                                      \
     X("struct et_comm_class *", &alone)                                                \
     X("struct et_samples *", &v.samples)                                               \
     X("struct et_record *", &v.record)                                                 \
@@ -239,6 +241,7 @@ sgd_options(void)
     X("et_plugins_free", v.plugins)                                                    \
     X("et_relay_free", v.relay)                                                        \
     X("et_comm_close", v.comm)                                                         \
+    X("et_dist_end", v.dist)                                                           \
     X("et_options_free", v.options)
 
 static const struct et_run_place place = {.directory = "run", .name = "x", .id = "0"};
@@ -496,6 +499,7 @@ make_watchers(void)
     must(et_algorithm_new(v.cx, et_algorithm_find("ema"), NULL, &v.algorithm));
     v.algorithms[0] = v.algorithm;
     must(et_comm_new(v.cx, &alone, NULL, 0, 1, &v.comm));
+    must(et_dist_init(v.cx, 0, &v.dist));
     must(et_options_new(v.cx, &et_optimizer_find("sgd")->info, NULL, &v.options));
     must(et_alloc(v.cx, 8, &v.block));
     schedule.type = et_scheduler_find("linear");

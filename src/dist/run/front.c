@@ -33,9 +33,8 @@ struct etd_front {
 
 /* ---- starting ---- */
 
-/* What ranks of one run know and no stranger: rank_env.h. */
-static void
-draw_secret(void)
+void
+etd_draw_secret(void)
 {
     unsigned char byte[SECRET_BYTES];
     char text[2 * SECRET_BYTES + 1];
@@ -55,7 +54,7 @@ be_supervisor(struct et_ctx *cx, const struct etd_launch *l, const int *pair,
     close(alive[0]); /* the other end stays open, here and in the ranks */
     own.listener = -1;
     if (own.nproc > 1)
-        draw_secret();
+        etd_draw_secret();
     if (own.nproc > 1 && own.port == 0)
         own.listener = etd_store_listen(own.host, &own.port);
     return etd_supervise(cx, &own, pair[1], rank, code);

@@ -48,6 +48,12 @@ struct etd_end {
     char hint[ETD_WHY];
 };
 
+/* Sets the environment of rank NUMBER, from 0, of those here: what torchrun would
+ * (rank_env.h). */
+void etd_rank_environment(const struct etd_launch *l, int number);
+/* And what all ranks of one run know and no stranger, unless it is set. */
+void etd_draw_secret(void);
+
 /* ---- the front's end ---- */
 
 struct etd_front;

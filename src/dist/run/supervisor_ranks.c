@@ -47,9 +47,8 @@ set_number(const char *name, int value)
     setenv(name, text, 1);
 }
 
-/* What torchrun would set (UX.md section 2). */
-static void
-set_environment(const struct etd_launch *l, int number)
+void
+etd_rank_environment(const struct etd_launch *l, int number)
 {
     set_number("RANK", l->base + number);
     set_number("WORLD_SIZE", l->world);
@@ -64,6 +63,12 @@ set_environment(const struct etd_launch *l, int number)
         set_number("ETUDE_RANK_LISTENER", l->listener);
     else
         unsetenv("ETUDE_RANK_LISTENER"); /* of a run that this one was started in */
+}
+
+static void
+set_environment(const struct etd_launch *l, int number)
+{
+    etd_rank_environment(l, number);
     /* The supervisor is to find a hang before a rank does: it knows where every rank
      * is. */
     if (!getenv("ETUDE_RANK_TIMEOUT"))

@@ -24,29 +24,6 @@
 _Static_assert(sizeof((struct sockaddr_un *)0)->sun_path == ETD_SOCKET_PATH,
                "the system's paths of sockets are as long as ours");
 
-enum { OTHERS = S_IRWXG | S_IRWXO };
-
-/* The one in /tmp, which every process of the user finds, whatever its variables. */
-static const char *
-common_folder(char *buf, size_t size)
-{
-    snprintf(buf, size, "/tmp/etude-%ld", (long)getuid());
-    return buf;
-}
-
-const char *
-etd_endpoint_folder(char *buf, size_t size)
-{
-    const char *base = getenv("XDG_RUNTIME_DIR");
-    struct stat st;
-    bool has_base = base && base[0] == '/' && stat(base, &st) == 0 &&
-                    S_ISDIR(st.st_mode) && st.st_uid == getuid();
-    if (!has_base)
-        return common_folder(buf, size);
-    snprintf(buf, size, "%s/etude", base);
-    return buf;
-}
-
 static et_status
 path_in(struct et_ctx *cx, const char *folder, const char *name,
         char path[ETD_SOCKET_PATH])
@@ -72,34 +49,6 @@ name_with_id(char buf[128], const char *name, const char *id)
 {
     snprintf(buf, 128, "%s-%.8s", name, id);
     return buf;
-}
-
-/* A folder in which nothing may listen, and nobody is spoken to. */
-static et_status
-look_at_folder(struct et_ctx *cx, const char *path)
-{
-    struct stat st;
-    et_status status = ET_OK;
-    if (lstat(path, &st) != 0)
-        return ETD_FAIL(cx, errno == ENOENT ? ET_ENOENT : ET_EIO, TAKEN,
-                        "cannot look at %s: %s", path, strerror(errno));
-    if (!S_ISDIR(st.st_mode))
-        status = ETD_FAIL(cx, ET_EIO, UNSAFE, "%s is no folder: nothing listens there",
-                          path);
-    else if (st.st_uid != getuid())
-        status =
-            ETD_FAIL(cx, ET_EIO, UNSAFE, "%s belongs to uid %ld: nothing listens there",
-                     path, (long)st.st_uid);
-    else if (st.st_mode & OTHERS)
-        status = ETD_FAIL(cx, ET_EIO, UNSAFE,
-                          "%s has mode %04o: others can enter; it must be 0700", path,
-                          (unsigned)st.st_mode & 07777);
-    if (status != ET_OK && st.st_uid == getuid() && S_ISDIR(st.st_mode))
-        et_hint(cx, "chmod 700 %s", path);
-    else if (status != ET_OK)
-        et_hint(cx,
-                "set XDG_RUNTIME_DIR to a folder of yours, or remove what is there");
-    return status;
 }
 
 /* Does nobody listen at the socket PATH? */
@@ -132,10 +81,10 @@ etd_endpoint_find(struct et_ctx *cx, const char *name, const char *id,
     char folder[2][PATH_MAX], longer[128];
     const char *names[] = {id ? name_with_id(longer, name, id) : name, name};
     etd_endpoint_folder(folder[0], sizeof folder[0]);
-    common_folder(folder[1], sizeof folder[1]);
+    etd_endpoint_common_folder(folder[1], sizeof folder[1]);
     bool safe[2];
     for (int i = 0; i < 2; i++) {
-        safe[i] = look_at_folder(cx, folder[i]) == ET_OK;
+        safe[i] = etd_endpoint_look(cx, folder[i]) == ET_OK;
         et_error_clear(cx);
     }
     for (int k = id ? 0 : 1; k < 2; k++)
@@ -147,7 +96,7 @@ etd_endpoint_find(struct et_ctx *cx, const char *name, const char *id,
     /* Nobody listens at PATH: is that because the folder is not safe to listen in? */
     ET_TRY(path_in(cx, folder[0], name, path));
     for (int i = 0; i < 2; i++) {
-        et_status status = look_at_folder(cx, folder[i]);
+        et_status status = etd_endpoint_look(cx, folder[i]);
         if (status != ET_OK && et_error_get(cx)->code == ETD_E_UNSAFE)
             return status;
         et_error_clear(cx);
@@ -166,17 +115,6 @@ etd_endpoint_is_ours(struct et_ctx *cx, const char *path)
     return ETD_FAIL(cx, ET_ECANCELED, UNSAFE,
                     "%s belongs to uid %ld, and this is uid %ld: nothing is said there",
                     path, (long)st.st_uid, (long)getuid());
-}
-
-et_status
-etd_endpoint_make_folder(struct et_ctx *cx, const char *path)
-{
-    if (mkdir(path, 0700) == 0 || errno == EEXIST)
-        return look_at_folder(cx, path);
-    et_status status =
-        ETD_FAIL(cx, ET_EIO, TAKEN, "cannot make %s: %s", path, strerror(errno));
-    et_hint(cx, "set XDG_RUNTIME_DIR to a folder of yours");
-    return status;
 }
 
 enum { LOCK_PATH = ETD_SOCKET_PATH + 8, LOCK_TRIES = 16 };
@@ -317,8 +255,8 @@ etd_endpoint_bind(struct etd_endpoint *e, const struct etd_listener *who, void *
         e->fd = -1;
         return status;
     }
-    if (lstat(e->path, &st) == 0 && S_ISSOCK(st.st_mode) && !(st.st_mode & OTHERS) &&
-        st.st_uid == getuid())
+    if (lstat(e->path, &st) == 0 && S_ISSOCK(st.st_mode) &&
+        !(st.st_mode & (S_IRWXG | S_IRWXO)) && st.st_uid == getuid())
         return ET_OK;
     who->leave(data, address, e->fd);
     e->fd = -1;

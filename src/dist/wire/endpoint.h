@@ -31,6 +31,12 @@ struct etd_endpoint {
  * folder of this user: as after the last logout, or on a machine of a cluster that is
  * given the variables of another. Returns BUF. */
 const char *etd_endpoint_folder(char *buf, size_t size);
+/* The one in /tmp, which every process of the user finds, whatever its variables.
+ * Returns BUF. */
+const char *etd_endpoint_common_folder(char *buf, size_t size);
+/* Is PATH a folder of ours that nobody else can enter? EIO (5001, 5002) with a hint;
+ * ENOENT: it is not there. */
+ET_NODISCARD et_status etd_endpoint_look(struct et_ctx *cx, const char *path);
 /* Makes PATH a real folder of ours that nobody else can enter. EIO (5001, 5002), with a
  * hint. */
 ET_NODISCARD et_status etd_endpoint_make_folder(struct et_ctx *cx, const char *path);

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program as one of several ranks, by etude/dist.h: who they are, what they do
+ * together, and what they say when one of them is gone, late or elsewhere. */
+#include "config.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "etude/dist.h"
+#include "t/data/fixture.h"
+#include "t/dist/group.h"
+#include "t/tap.h"
+
+/* In a rank: what is wrong is its text, and its exit code. */
+#define EXPECT(x)                                                                      \
+    do {                                                                               \
+        if (!(x)) {                                                                    \
+            printf("line %d: %s (%s)\n", __LINE__, #x, et_error_get(cx)->message);     \
+            return 1;                                                                  \
+        }                                                                              \
+    } while (0)
+
+/* Runs FN as WORLD ranks; they all end with 0. */
+static bool
+all_well(int world, group_fn *fn, void *data)
+{
+    struct group g;
+    bool well = true;
+    group_start_bare(&g, world, 20, fn, data);
+    group_wait(&g, 60, -1);
+    for (int r = 0; r < world; r++) {
+        if (g.exit[r] != 0)
+            diag("rank %d of %d: exit %d: %s", r, world, g.exit[r], g.text[r]);
+        well &= g.exit[r] == 0;
+    }
+    return well;
+}
+
+/* ---- who they are ---- */
+
+static int
+know_themselves(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    const int *world = data;
+    struct et_dist *d;
+    (void)c;
+    EXPECT(et_dist_init(cx, 0, &d) == ET_OK);
+    int rank = atoi(getenv("RANK"));
+    EXPECT(et_dist_global_rank(d) == rank && et_dist_local_rank(d) == rank);
+    EXPECT(et_dist_world_size(d) == *world && et_dist_local_world_size(d) == *world);
+    EXPECT(et_dist_node_rank(d) == 0 && et_dist_node_count(d) == 1);
+    EXPECT((et_dist_comm(d) == NULL) == (*world == 1));
+    EXPECT(et_dist_barrier(cx, d) == ET_OK);
+    et_dist_end(&d);
+    return 0;
+}
+
+static void
+test_alone(struct et_ctx *cx)
+{
+    struct et_dist *d;
+    struct et_dist_object *all;
+    double x[] = {2, 3}, y[2];
+    void *bytes = "abc";
+    size_t n = 4;
+    unsetenv("RANK");
+    unsetenv("WORLD_SIZE");
+    need(cx, et_dist_init(cx, 0, &d));
+    ok(et_dist_global_rank(d) == 0 && et_dist_world_size(d) == 1 && !et_dist_comm(d),
+       "a process without an environment is the only rank");
+    bool same = et_dist_all_reduce(cx, d, x, 2, ET_F64, ET_DIST_PRODUCT) == ET_OK &&
+                et_dist_all_gather(cx, d, x, 2, ET_F64, y) == ET_OK &&
+                et_dist_broadcast(cx, d, x, 2, ET_F64, 0) == ET_OK &&
+                et_dist_barrier(cx, d) == ET_OK && y[0] == 2 && y[1] == 3;
+    ok(same, "and its collectives are done at once");
+    need(cx, et_dist_all_gather_object(cx, d, bytes, n, &all));
+    ok(all[0].bytes == 4 && strcmp(all[0].data, "abc") == 0, "also those of objects");
+    et_free(cx, all);
+    ok(et_dist_broadcast_object(cx, d, &bytes, &n, 0) == ET_OK && n == 4,
+       "an object of its own stays as it is");
+    et_dist_end(&d);
+    ok(!d && et_dist_world_size(NULL) == 1 && et_dist_global_rank(NULL) == 0,
+       "without an object there is one rank, too");
+}
+
+/* ---- numbers ---- */
+
+/* What OP makes of the numbers 1 + RANK, of which there are WORLD. */
+static int64_t
+expected(enum et_dist_op op, int world)
+{
+    int64_t out = 1;
+    for (int64_t x = 2; x <= world; x++)
+        out = op == ET_DIST_SUM       ? out + x
+              : op == ET_DIST_PRODUCT ? out * x
+              : op == ET_DIST_MIN     ? (x < out ? x : out)
+              : op == ET_DIST_MAX     ? (x > out ? x : out)
+              : op == ET_DIST_BAND    ? (out & x)
+              : op == ET_DIST_BOR     ? (out | x)
+                                      : (out ^ x);
+    return out;
+}
+
+/* X as a number of DTYPE at AT. */
+static void
+put(void *at, enum et_dtype dtype, int64_t x)
+{
+    switch (dtype) {
+    case ET_F32:
+        *(float *)at = (float)x;
+        break;
+    case ET_F64:
+        *(double *)at = (double)x;
+        break;
+    case ET_I32:
+        *(int32_t *)at = (int32_t)x;
+        break;
+    case ET_I64:
+        *(int64_t *)at = x;
+        break;
+    default:
+        *(uint8_t *)at = (uint8_t)x;
+    }
+}
+
+static int
+reduce_all(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    static const enum et_dtype types[] = {ET_F32, ET_F64, ET_I32, ET_I64, ET_U8};
+    struct et_dist *d;
+    (void)c;
+    (void)data;
+    EXPECT(et_dist_init(cx, 0, &d) == ET_OK);
+    int rank = et_dist_global_rank(d), world = et_dist_world_size(d);
+    for (int t = 0; t < 5; t++)
+        for (int op = ET_DIST_SUM; op <= ET_DIST_BXOR; op++) {
+            bool real = types[t] == ET_F32 || types[t] == ET_F64;
+            char x[64], want[64], before[64];
+            size_t size = et_dtype_size(types[t]);
+            for (int i = 0; i < 3; i++) {
+                put(x + (size_t)i * size, types[t], 1 + rank);
+                put(want + (size_t)i * size, types[t], expected(op, world));
+            }
+            memcpy(before, x, sizeof x);
+            et_status s = et_dist_reduce(cx, d, x, 3, types[t], op, world - 1);
+            if (real && op >= ET_DIST_BAND) {
+                EXPECT(s == ET_EDTYPE);
+                et_error_clear(cx);
+                continue;
+            }
+            EXPECT(s == ET_OK);
+            EXPECT(memcmp(x, rank == world - 1 ? want : before, 3 * size) == 0);
+            memcpy(x, before, sizeof x);
+            EXPECT(et_dist_all_reduce(cx, d, x, 3, types[t], op) == ET_OK);
+            EXPECT(memcmp(x, want, 3 * size) == 0);
+        }
+    et_dist_end(&d);
+    return 0;
+}
+
+/* Sums of numbers that do not add up exactly: the same bits everywhere. NaN is kept. */
+static int
+agree_on_bits(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    struct et_dist *d;
+    double x[100], all[400];
+    (void)c;
+    (void)data;
+    EXPECT(et_dist_init(cx, 0, &d) == ET_OK);
+    int rank = et_dist_global_rank(d), world = et_dist_world_size(d);
+    for (int i = 0; i < 100; i++)
+        x[i] = sin(1.7 * i + rank) * pow(10, i % 7);
+    EXPECT(et_dist_all_reduce(cx, d, x, 100, ET_F64, ET_DIST_SUM) == ET_OK);
+    EXPECT(et_dist_all_gather(cx, d, x, 100, ET_F64, all) == ET_OK);
+    for (int r = 0; r < world; r++)
+        EXPECT(memcmp(all + 100 * r, x, sizeof x) == 0);
+    float y = rank == 1 ? NAN : 1;
+    EXPECT(et_dist_all_reduce(cx, d, &y, 1, ET_F32, ET_DIST_PRODUCT) == ET_OK);
+    EXPECT(isnan(y));
+    EXPECT(et_dist_all_reduce(cx, d, &y, 1, ET_BF16, ET_DIST_SUM) == ET_EDTYPE);
+    et_error_clear(cx);
+    EXPECT(et_dist_broadcast(cx, d, &y, 1, ET_F32, world) == ET_EINVAL);
+    EXPECT(strstr(et_error_get(cx)->message, "src is rank"));
+    et_error_clear(cx);
+    et_dist_end(&d);
+    return 0;
+}
+
+static int
+spread(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    struct et_dist *d;
+    (void)c;
+    (void)data;
+    EXPECT(et_dist_init(cx, 0, &d) == ET_OK);
+    int rank = et_dist_global_rank(d), world = et_dist_world_size(d);
+    int32_t all[8], own = 10 * rank;
+    EXPECT(et_dist_all_gather(cx, d, &own, 1, ET_I32, all) == ET_OK);
+    for (int r = 0; r < world; r++)
+        EXPECT(all[r] == 10 * r);
+    for (int src = 0; src < world; src++) {
+        uint16_t half[3] = {(uint16_t)rank, (uint16_t)(rank + 1), 7};
+        EXPECT(et_dist_broadcast(cx, d, half, 3, ET_BF16, src) == ET_OK);
+        EXPECT(half[0] == src && half[1] == src + 1 && half[2] == 7);
+    }
+    et_dist_end(&d);
+    return 0;
+}
+
+/* ---- objects ---- */
+
+enum { BIG = 3 << 20 };
+
+/* Rank r's object: nothing, a few bytes, 3 MB. */
+static size_t
+object_size(int rank)
+{
+    return rank == 0 ? 0 : rank == 1 ? 5 : BIG;
+}
+
+static int
+pass_objects(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    struct et_dist *d;
+    struct et_dist_object *all;
+    (void)c;
+    (void)data;
+    EXPECT(et_dist_init(cx, 0, &d) == ET_OK);
+    int rank = et_dist_global_rank(d), world = et_dist_world_size(d);
+    char *own = malloc(BIG);
+    memset(own, 'a' + rank, BIG);
+    for (int dst = -1; dst < world; dst++) {
+        et_status s =
+            dst < 0 ? et_dist_all_gather_object(cx, d, own, object_size(rank), &all)
+                    : et_dist_gather_object(cx, d, own, object_size(rank), dst, &all);
+        EXPECT(s == ET_OK);
+        EXPECT((all != NULL) == (dst < 0 || dst == rank));
+        for (int r = 0; all && r < world; r++) {
+            const char *bytes = all[r].data;
+            EXPECT(all[r].bytes == object_size(r));
+            EXPECT((uintptr_t)bytes % 16 == 0);
+            for (size_t i = 0; i < all[r].bytes; i++)
+                if (bytes[i] != 'a' + r)
+                    return 2;
+        }
+        et_free(cx, all);
+    }
+    for (int src = 0; src < world; src++) {
+        void *bytes = own;
+        size_t n = rank == src ? object_size(src) : 77;
+        EXPECT(et_dist_broadcast_object(cx, d, &bytes, &n, src) == ET_OK);
+        EXPECT(n == object_size(src));
+        EXPECT((bytes == own) == (rank == src));
+        EXPECT(n == 0 || ((char *)bytes)[n - 1] == 'a' + src);
+        if (rank != src)
+            et_free(cx, bytes);
+    }
+    free(own);
+    et_dist_end(&d);
+    return 0;
+}
+
+/* ---- one first ---- */
+
+struct first {
+    char path[64];
+    int rank;
+    bool fails;
+    struct et_ctx *cx;
+};
+
+/* The first makes a file, which the others find. */
+static et_status
+make_or_find(void *data)
+{
+    const struct first *f = data;
+    if (f->rank > 0)
+        return access(f->path, R_OK) == 0
+                   ? ET_OK
+                   : ET_FAIL(f->cx, ET_ENOENT, "the file is not there yet");
+    usleep(100000);
+    FILE *file = f->fails ? NULL : fopen(f->path, "we");
+    if (!file)
+        return ET_FAIL(f->cx, ET_EIO, "the file cannot be made");
+    fclose(file);
+    return ET_OK;
+}
+
+static int
+let_one_go_first(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    struct first f = *(struct first *)data;
+    struct et_dist *d;
+    (void)c;
+    EXPECT(et_dist_init(cx, 0, &d) == ET_OK);
+    f.rank = et_dist_global_rank(d);
+    f.cx = cx;
+    et_status s = et_dist_local_zero_first(cx, d, make_or_find, &f);
+    if (!f.fails) {
+        EXPECT(s == ET_OK);
+    } else {
+        EXPECT(s == (f.rank == 0 ? ET_EIO : ET_EPEER));
+        EXPECT(f.rank == 0 || strcmp(et_error_get(cx)->message,
+                                     "rank 0 could not do what it does first") == 0);
+        et_error_clear(cx);
+    }
+    EXPECT(et_dist_barrier(cx, d) == ET_OK); /* nobody is poisoned by that */
+    et_dist_end(&d);
+    return 0;
+}
+
+/* ---- ranks that are gone, late, or at something else ---- */
+
+static int
+lose_one(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    struct et_dist *d;
+    double x = 1;
+    (void)c;
+    (void)data;
+    EXPECT(et_dist_init(cx, 0, &d) == ET_OK);
+    EXPECT(et_dist_barrier(cx, d) == ET_OK);
+    if (et_dist_global_rank(d) == 1)
+        raise(SIGKILL);
+    et_status s = et_dist_all_reduce(cx, d, &x, 1, ET_F64, ET_DIST_SUM);
+    EXPECT(s == ET_EPEER);
+    printf("%s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    EXPECT(et_dist_barrier(cx, d) == ET_EPEER);
+    et_dist_end(&d);
+    return 7;
+}
+
+static void
+test_loss(void)
+{
+    struct group g;
+    group_start_bare(&g, 3, 20, lose_one, NULL);
+    group_wait(&g, 15, -1);
+    is_int(g.exit[1], -SIGKILL, "of three ranks one is killed");
+    ok(g.exit[0] == 7 && g.exit[2] == 7,
+       "the others have EPEER long before the time is "
+       "over");
+    ok(strstr(g.text[0], "rank 1") && strstr(g.text[2], "rank 1"),
+       "and their sentences name it: %s", g.text[0]);
+}
+
+static int
+come_late(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    struct et_dist *d;
+    (void)c;
+    (void)data;
+    EXPECT(et_dist_init(cx, 2, &d) == ET_OK);
+    if (et_dist_global_rank(d) == 1)
+        sleep(6);
+    et_status s = et_dist_barrier(cx, d);
+    printf("%s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    et_dist_end(&d);
+    return s == ET_EPEER ? 7 : 1;
+}
+
+/* Rank 0 adds numbers up while rank 1 has another number of them. */
+static int
+part_ways(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    struct et_dist *d;
+    double x[2] = {1, 1};
+    (void)c;
+    (void)data;
+    EXPECT(et_dist_init(cx, 2, &d) == ET_OK);
+    et_status s =
+        et_dist_all_reduce(cx, d, x, 1 + et_dist_global_rank(d), ET_F64, ET_DIST_SUM);
+    printf("%s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    et_dist_end(&d);
+    return s == ET_EPEER ? 7 : 1;
+}
+
+static void
+test_unlike(const char *what, group_fn *fn)
+{
+    struct group g;
+    group_start_bare(&g, 2, 20, fn, NULL);
+    group_wait(&g, 30, -1);
+    ok(g.exit[0] == 7, "%s: EPEER within the time given to et_dist_init: %s", what,
+       g.text[0]);
+}
+
+static int
+ask_for_nonsense(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    struct et_dist *d;
+    (void)c;
+    (void)data;
+    setenv("RANK", "5", 1);
+    EXPECT(et_dist_init(cx, 0, &d) == ET_EINVAL);
+    EXPECT(!d && strstr(et_error_get(cx)->message, "RANK is 5 and WORLD_SIZE 2"));
+    et_error_clear(cx);
+    EXPECT(et_dist_init(cx, -1, &d) == ET_EINVAL);
+    et_error_clear(cx);
+    return 0;
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct first first = {.fails = false};
+    test_alone(cx);
+    et_ctx_free(&cx);
+    if (!group_possible()) {
+        ok(true, "the rest needs Gloo # SKIP built without");
+        return done();
+    }
+    for (int world = 1; world <= 3; world++)
+        ok(all_well(world, know_themselves, &world), "%d ranks know who they are",
+           world);
+    for (int world = 2; world <= 3; world++) {
+        ok(all_well(world, reduce_all, NULL),
+           "%d ranks reduce five types by seven operations, for all and for one",
+           world);
+        ok(all_well(world, agree_on_bits, NULL),
+           "%d ranks have the same bits, and what cannot be reduced is refused", world);
+        ok(all_well(world, spread, NULL), "%d ranks gather, and each has a word",
+           world);
+        ok(all_well(world, pass_objects, NULL),
+           "%d ranks pass objects of no bytes, a few, and 3 MB", world);
+    }
+    snprintf(first.path, sizeof first.path, "/tmp/etude-facade-%ld", (long)getpid());
+    ok(all_well(3, let_one_go_first, &first), "others come after the first");
+    unlink(first.path);
+    first.fails = true;
+    ok(all_well(3, let_one_go_first, &first),
+       "where it fails, they say whose failure that is");
+    ok(all_well(2, ask_for_nonsense, NULL),
+       "an environment that does not fit is refused");
+    test_loss();
+    test_unlike("a rank that is late", come_late);
+    test_unlike("ranks that reduce different numbers of numbers", part_ways);
+    return done();
+}
