@@ -68,6 +68,8 @@ struct et_plugin {
     const struct et_metric_class *const *metrics;
     const struct et_loss_class *const *losses;
     const struct et_module_class *const *layers; /* modules that `layers:` may have */
+    const struct et_pass *const *passes; /* they order the algorithms of a recipe that
+                                            names the plugin (state.h) */
 };
 
 /* Both objects must be there. In C++, write 'extern "C"' before this one, and fill in
@@ -112,6 +114,10 @@ ET_NODISCARD et_status et_plugins_load(struct et_ctx *cx,
 void et_plugins_free(struct et_plugins **plugins);
 /* The core's components and the plugins'; borrowed from PLUGINS. */
 const struct et_registry *et_plugins_registry(const struct et_plugins *plugins);
+/* The passes of the plugins that REGISTRY has, *N of them; borrowed from the plugins.
+ * The core's registry, and NULL, have none. */
+const struct et_pass *const *et_registry_passes(const struct et_registry *registry,
+                                                int *n);
 /* The path of the plugin whose code or data ADDRESS is; NULL: none's. May be called
  * from a signal handler. */
 const char *et_plugins_owner(const struct et_plugins *plugins, const void *address);

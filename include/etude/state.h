@@ -23,6 +23,7 @@ extern "C" {
 struct et_algorithm;
 struct et_callback;
 struct et_log;
+struct et_comm;
 struct et_state;
 
 /* One forward and backward pass over the rank's batch, AFTER_TRAIN_BATCH included; then
@@ -35,6 +36,17 @@ typedef et_status et_step_fn(struct et_state *state, void *data,
 
 /* Reorders LIST, the N > 0 algorithms that will act at EVENT; adds and drops none. */
 typedef void et_engine_pass(struct et_algorithm **list, int n, enum et_event event);
+/* One with a name, as a plugin adds it (plugin.h). Two are built in: reverse, where the
+ * event's name begins with AFTER_, and then sort, by ET_ALG_FIRST, ET_ALG_LAST, and on
+ * INIT ET_ALG_INIT_AFTER_SURGERY and ET_ALG_INIT_LAST. */
+struct et_pass {
+    const char *name;    /* a-z, 0-9 and _: no other pass has it */
+    const char *summary; /* one line */
+    et_engine_pass *run;
+    const char *after; /* the pass that it comes behind; those behind the same one keep
+                          the order in which they are given; "": before all; NULL:
+                          behind all */
+};
 
 /* A number that a metric reached, under its full name. */
 struct et_metric_value {
@@ -64,6 +76,9 @@ uint32_t et_state_get_seed(const struct et_state *s);
 /* Of the run's processes: 0 .. world - 1; 0 and 1 for one. */
 int et_state_get_rank(const struct et_state *s);
 int et_state_get_world(const struct et_state *s);
+/* Of the run's ranks, for collectives of a hook that every rank has; borrowed; NULL:
+ * there is one rank. */
+struct et_comm *et_state_get_comm(const struct et_state *s);
 int
 et_state_get_precision(const struct et_state *s); /* enum et_precision, never auto */
 

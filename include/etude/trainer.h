@@ -105,6 +105,10 @@ struct et_loss_scaling {
     int64_t interval; /* [2000] */
 };
 
+/* One epoch of the training loop, written by its steps (et_trainer_next_batch and those
+ * that follow it): pytorch-accelerated's Trainer._run_train_epoch. */
+typedef et_status et_epoch_fn(void *data, struct et_trainer *t);
+
 struct et_trainer_config {
     struct et_device *dev;   /* required; borrowed */
     struct et_comm *comm;    /* of the run's ranks (comm.h); borrowed; NULL: one rank */
@@ -123,7 +127,7 @@ struct et_trainer_config {
     int n_groups;
     struct et_algorithm **algorithms; /* in user order; borrowed */
     int n_algorithms;
-    et_engine_pass *const *passes; /* have the last word on their order; borrowed */
+    const struct et_pass *const *passes; /* beside the built-in ones; borrowed */
     int n_passes;
     struct et_callback **callbacks; /* borrowed; loggers are put last */
     int n_callbacks;
@@ -171,6 +175,8 @@ struct et_trainer_config {
      * borrows; not where et_trainer_new fails. (optional) */
     void (*released)(void *owner);
     void *owner;
+    et_epoch_fn *epoch; /* NULL: et_trainer_run_epoch */
+    void *epoch_data;   /* handed to it; borrowed */
 };
 
 /* Builds state and engine, fires INIT, BEFORE_LOAD, AFTER_LOAD. CONFIG is copied, what
@@ -188,6 +194,36 @@ void et_trainer_free(struct et_trainer **t);
 /* Trains until max_duration, or for DURATION more when it is set. EINVAL: nothing to
  * do. ENOMEM: not even one sample fits. May be called again: time goes on. */
 ET_NODISCARD et_status et_trainer_fit(struct et_trainer *t, struct et_time duration);
+
+/* ---- an epoch by its steps ----
+ * For config.epoch, and only while it runs: EINVAL at any other time, and in another
+ * order than next, train, end.
+ *
+ *     for (;;) {
+ *         ET_TRY(et_trainer_next_batch(t, &got));
+ *         if (!got)
+ *             return ET_OK;
+ *         ET_TRY(et_trainer_train_batch(t));
+ *         ET_TRY(et_trainer_end_batch(t));
+ *     }
+ *
+ * A function that returns before *GOT was false ends the epoch there; the next one
+ * begins with the first of its batches. All ranks of a run have to do so at the same
+ * batch. */
+
+/* Waits while the run is paused; ITERATION_START and EPOCH_START where one begins;
+ * BEFORE_DATALOADER, the next batch of the loader, AFTER_DATALOADER, BATCH_START. *GOT
+ * is false when the epoch is over or the run is to end. */
+ET_NODISCARD et_status et_trainer_next_batch(struct et_trainer *t, bool *got);
+/* Sets the learning rate; forward, loss, backward and update of that batch, with all
+ * events from BEFORE_TRAIN_BATCH to AFTER_TRAIN_BATCH. */
+ET_NODISCARD et_status et_trainer_train_batch(struct et_trainer *t);
+/* Counts the batch; BATCH_END, the record, evaluations and checkpoints that are due, the
+ * batch's memory. */
+ET_NODISCARD et_status et_trainer_end_batch(struct et_trainer *t);
+/* The three as above, until the epoch is over: what a trainer does otherwise. DATA is
+ * not read. */
+ET_NODISCARD et_status et_trainer_run_epoch(void *data, struct et_trainer *t);
 
 /* What a call of fit may do differently from the one before; what is 0, NULL or unset
  * stays as it is. What is given holds for later calls too. Pointers are borrowed until
@@ -294,6 +330,13 @@ ET_NODISCARD et_status et_engine_run(struct et_state *s, enum et_event event,
  * ET_ALG_FIRST, ET_ALG_LAST, and on INIT ET_ALG_INIT_AFTER_SURGERY and
  * ET_ALG_INIT_LAST. */
 void et_engine_order(struct et_algorithm **list, int n, enum et_event event);
+/* The same with N more, which stand where each says. EINVAL names a pass that is behind
+ * one that is not there, has a name that is taken, or has added an algorithm or dropped
+ * one. */
+ET_NODISCARD et_status et_engine_order_with(struct et_ctx *cx,
+                                            const struct et_pass *const *passes,
+                                            int n_passes, struct et_algorithm **list,
+                                            int n, enum et_event event);
 
 #ifdef __cplusplus
 }

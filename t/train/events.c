@@ -176,7 +176,8 @@ static const struct et_algorithm_class named_classes[] = {
 static void
 test_passes(struct et_ctx *cx)
 {
-    et_engine_pass *const passes[] = {rotate};
+    static const struct et_pass last = {.name = "rotate", .run = rotate};
+    const struct et_pass *const passes[] = {&last};
     struct et_algorithm a[5], *list[5];
     struct run r;
     for (int i = 0; i < 5; i++) {
@@ -195,6 +196,124 @@ test_passes(struct et_ctx *cx)
     ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_OK,
        "a run with a pass ends well");
     is_str(applied, "a b first ", "a user's pass has the last word on the order");
+    run_close(&r);
+}
+
+/* ---- where passes come, and what they may do ---- */
+
+/* Swaps the first two, or what the passes below do to names. */
+static void
+swap(struct et_algorithm **list, int n, enum et_event event)
+{
+    (void)event;
+    struct et_algorithm *first = list[0];
+    if (n > 1) {
+        list[0] = list[1];
+        list[1] = first;
+    }
+}
+
+static void
+drop(struct et_algorithm **list, int n, enum et_event event)
+{
+    (void)event;
+    if (n > 1)
+        list[0] = list[1];
+}
+
+/* The names of four algorithms, a, b, last and first, as PASSES order them. */
+static const char *
+ordered(struct et_ctx *cx, const struct et_pass *const *passes, int n,
+        enum et_event event)
+{
+    static const struct et_algorithm_class classes[] = {
+        {.info = {.name = "a"}},
+        {.info = {.name = "b"}},
+        {.info = {.name = "last"}, .flags = ET_ALG_LAST},
+        {.info = {.name = "first"}, .flags = ET_ALG_FIRST},
+    };
+    static char got[64];
+    struct et_algorithm a[4], *list[4];
+    got[0] = '\0';
+    for (int i = 0; i < 4; i++) {
+        a[i] = (struct et_algorithm){.type = &classes[i]};
+        list[i] = &a[i];
+    }
+    if (et_engine_order_with(cx, passes, n, list, 4, event) != ET_OK)
+        return et_error_get(cx)->message;
+    for (int i = 0; i < 4; i++)
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%s%s", i ? " " : "",
+                 list[i]->type->info.name);
+    return got;
+}
+
+static void
+test_places(struct et_ctx *cx)
+{
+    static const struct et_pass behind = {.name = "behind", .run = swap},
+                                front = {.name = "front", .run = swap, .after = ""},
+                                middle = {.name = "middle",
+                                          .run = rotate,
+                                          .after = "reverse"},
+                                next = {.name = "next",
+                                        .run = rotate,
+                                        .after = "middle"},
+                                lost = {.name = "lost", .run = swap, .after = "nobody"},
+                                thief = {.name = "thief", .run = drop};
+    const enum et_event e = ET_EVENT_BATCH_START;
+    const struct et_pass *one[2] = {NULL, NULL};
+    is_str(ordered(cx, NULL, 0, e), "first a b last", "without passes it is as ever");
+    one[0] = &behind;
+    is_str(ordered(cx, one, 1, e), "a first b last",
+           "a pass that says no place comes behind all, and may undo them");
+    one[0] = &front;
+    is_str(ordered(cx, one, 1, e), "first b a last", "one may come before all");
+    one[0] = &middle;
+    is_str(ordered(cx, one, 1, e), "first b a last",
+           "one behind the reversal is before the sorting");
+    is_str(ordered(cx, one, 1, ET_EVENT_AFTER_LOSS), "first b a last",
+           "and not in front of the reversal");
+    one[1] = &next;
+    is_str(ordered(cx, one, 2, e), "first a b last",
+           "and another may come behind that one");
+    one[0] = &lost;
+    is_str(ordered(cx, one, 1, e),
+           "pass 'lost' comes behind 'nobody', and no pass is called that",
+           "a place that there is not is refused");
+    et_error_clear(cx);
+    one[0] = one[1] = &behind;
+    is_str(ordered(cx, one, 2, e), "two passes are called 'behind'",
+           "and a name that is taken");
+    et_error_clear(cx);
+    one[0] = &thief;
+    is_str(ordered(cx, one, 1, e),
+           "pass 'thief' has dropped an algorithm or added one at batch_start: it may "
+           "only change their order",
+           "a pass that loses an algorithm is refused");
+    et_error_clear(cx);
+}
+
+/* The same in a run. */
+static void
+test_thief(struct et_ctx *cx)
+{
+    static const struct et_pass thief = {.name = "thief", .run = drop};
+    const struct et_pass *const passes[] = {&thief};
+    struct et_algorithm a[2], *list[2];
+    struct run r;
+    for (int i = 0; i < 2; i++) {
+        a[i] = (struct et_algorithm){.type = &named_classes[i], .cx = cx};
+        list[i] = &a[i];
+    }
+    run_open(&r, cx,
+             &(struct run_setup){.algorithms = list,
+                                 .n_algorithms = 2,
+                                 .passes = passes,
+                                 .n_passes = 1,
+                                 .n = 4});
+    is_int(et_trainer_fit(r.trainer, ET_TIME_UNSET), ET_EINVAL,
+           "a run ends where a pass loses an algorithm");
+    et_error_clear(cx);
     run_close(&r);
 }
 
@@ -338,6 +457,8 @@ main(void)
     test_names(cx);
     test_order(cx);
     test_passes(cx);
+    test_places(cx);
+    test_thief(cx);
     test_traces(cx);
     check(cx, "two batches of two microbatches",
           (struct run_setup){

@@ -26,7 +26,7 @@ struct run_setup {
     const char *const *optimizer_options;           /* name, value, ..., NULL */
     struct et_algorithm **algorithms;
     int n_algorithms;
-    et_engine_pass *const *passes;
+    const struct et_pass *const *passes;
     int n_passes;
     struct et_callback **callbacks;
     int n_callbacks;

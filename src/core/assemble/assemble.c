@@ -10,6 +10,7 @@
 #include "core/data/stand_in.h"
 #include "core/optim/group.h"
 #include "core/recipe/recipe.h"
+#include "etude/plugin.h"
 #include "etude/run.h"
 
 /* ---- device ---- */
@@ -426,6 +427,8 @@ eti_assemble_algorithms(struct eti_assembly *a, struct et_recipe *recipe)
         a->config.n_algorithms = ++n;
     }
     a->config.algorithms = a->algorithm;
+    a->config.passes =
+        et_registry_passes(eti_recipe_registry(recipe), &a->config.n_passes);
     return ET_OK;
 }
 

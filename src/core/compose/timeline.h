@@ -14,5 +14,13 @@ struct eti_turn {
  * the engine calls them: OUT [N]. Returns their number. */
 int eti_timeline_at(const struct et_algorithm_class *const *list, int n,
                     enum et_event event, struct eti_turn *out);
+/* The same, their number *M, with the N_PASSES of plugins. EINVAL as
+ * et_engine_order_with has it. */
+ET_NODISCARD et_status eti_timeline_with(struct et_ctx *cx,
+                                         const struct et_pass *const *passes,
+                                         int n_passes,
+                                         const struct et_algorithm_class *const *list,
+                                         int n, enum et_event event,
+                                         struct eti_turn *out, int *m);
 
 #endif

@@ -49,6 +49,8 @@ struct et_plugins {
     struct et_ctx *cx;
     struct loaded *v;
     int n;
+    const struct et_pass **passes; /* of all */
+    int n_passes;
 };
 
 /* One library on its way. */
@@ -361,6 +363,52 @@ check_components(const struct opening *o, const struct et_plugins *all,
     return true;
 }
 
+static int
+count_passes(const struct et_plugin *p)
+{
+    int n = 0;
+    while (p->passes && p->passes[n])
+        n++;
+    return n;
+}
+
+/* Is a pass called NAME, before the I-th of P? */
+static bool
+has_pass(const struct et_plugins *all, const struct et_plugin *p, int i,
+         const char *name)
+{
+    for (int k = 0; k < i; k++)
+        if (strcmp(p->passes[k]->name, name) == 0)
+            return true;
+    for (int k = 0; k < all->n; k++)
+        for (int j = 0; j < count_passes(all->v[k].plugin); j++)
+            if (strcmp(all->v[k].plugin->passes[j]->name, name) == 0)
+                return true;
+    return false;
+}
+
+/* Where one comes is known when all are there, and said where a trainer is made. */
+static bool
+check_passes(const struct opening *o, const struct et_plugins *all,
+             const struct et_plugin *p)
+{
+    for (int i = 0; i < count_passes(p); i++) {
+        const struct et_pass *pass = p->passes[i];
+        const char *name = pass->name ? pass->name : "", *why = NULL;
+        if (!is_name(name, false))
+            why = "is no name: a-z, 0-9 and _";
+        else if (has_pass(all, p, i, name))
+            why = "is a name that is taken";
+        else if (!pass->run || !pass->summary)
+            why = "lacks a function or summary";
+        if (why) {
+            refuse(o, ET_E_PLUGIN_BAD, NULL, "pass '%s' %s", name, why);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- loading ---- */
 
 static const char *
@@ -407,7 +455,8 @@ map_library(struct opening *o, struct et_plugins *all)
         refuse(o, ET_E_PLUGIN_BAD, NULL, "%s",
                strncmp(why, path, n) == 0 && why[n] == ':' ? why + n + 2 : why);
     }
-    if (found && take_lists(o, l, found) && check_components(o, all, l->plugin)) {
+    if (found && take_lists(o, l, found) && check_components(o, all, l->plugin) &&
+        check_passes(o, all, l->plugin)) {
         eti_elf_range(found, &l->begin, &l->end);
         l->copy = o->copy;
         snprintf(l->name, sizeof l->name, "%s", o->entry->name);
@@ -468,6 +517,22 @@ find_entry(const struct opening *o, const struct et_plugin_entry *allowed,
     return NULL;
 }
 
+/* One list of all passes. */
+static et_status
+list_passes(struct et_plugins *all)
+{
+    void *block;
+    int n = 0;
+    for (int i = 0; i < all->n; i++)
+        n += count_passes(all->v[i].plugin);
+    ET_TRY(et_alloc(all->cx, ((size_t)n + 1) * sizeof *all->passes, &block));
+    all->passes = block;
+    for (int i = 0; i < all->n; i++)
+        for (int k = 0; k < count_passes(all->v[i].plugin); k++)
+            all->passes[all->n_passes++] = all->v[i].plugin->passes[k];
+    return ET_OK;
+}
+
 et_status
 et_plugins_load(struct et_ctx *cx, const struct et_plugin_entry *allowed, int n_allowed,
                 const char *const *names, const struct et_place *places, int n,
@@ -501,6 +566,8 @@ et_plugins_load(struct et_ctx *cx, const struct et_plugin_entry *allowed, int n_
     }
     if (status == ET_OK && errors->total > before)
         status = ET_FAIL(cx, ET_EINVAL, "%s", errors->v[0].message);
+    if (status == ET_OK)
+        status = list_passes(all);
     if (status != ET_OK)
         et_plugins_free(&all);
     *out = all;
@@ -532,6 +599,7 @@ et_plugins_free(struct et_plugins **plugins)
         return;
     for (int i = all->n - 1; i >= 0; i--)
         unmap(all->cx, &all->v[i]);
+    et_free(all->cx, all->passes);
     et_free(all->cx, all->v);
     et_free(all->cx, all);
 }
@@ -540,6 +608,16 @@ const struct et_registry *
 et_plugins_registry(const struct et_plugins *plugins)
 {
     return &plugins->registry;
+}
+
+const struct et_pass *const *
+et_registry_passes(const struct et_registry *registry, int *n)
+{
+    bool has = registry && registry->get == get;
+    const struct et_plugins *all = has ? (const struct et_plugins *)registry : NULL;
+    if (n)
+        *n = all ? all->n_passes : 0;
+    return all ? all->passes : NULL;
 }
 
 const char *

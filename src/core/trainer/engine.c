@@ -78,44 +78,6 @@ et_event_canonical(enum et_event e, char *buf, size_t n)
 }
 
 static void
-reverse(struct et_algorithm **list, int n)
-{
-    for (int i = 0; i < n / 2; i++) {
-        struct et_algorithm *a = list[i];
-        list[i] = list[n - 1 - i];
-        list[n - 1 - i] = a;
-    }
-}
-
-/* Where an algorithm belongs at EVENT: lower runs earlier, equals keep their order. */
-static int
-rank(const struct et_algorithm *a, enum et_event event)
-{
-    unsigned flags = a->type->flags;
-    if (flags & ET_ALG_FIRST)
-        return -1;
-    if (event == ET_EVENT_INIT && (flags & ET_ALG_INIT_LAST))
-        return 3;
-    if (event == ET_EVENT_INIT && (flags & ET_ALG_INIT_AFTER_SURGERY))
-        return 2;
-    return flags & ET_ALG_LAST ? 1 : 0;
-}
-
-void
-et_engine_order(struct et_algorithm **list, int n, enum et_event event)
-{
-    if (et_event_is_reversed(event))
-        reverse(list, n);
-    for (int i = 1; i < n; i++) {
-        struct et_algorithm *a = list[i];
-        int at = i;
-        for (; at > 0 && rank(list[at - 1], event) > rank(a, event); at--)
-            list[at] = list[at - 1];
-        list[at] = a;
-    }
-}
-
-static void
 warn_of_two_interpolations(struct et_state *s, struct et_algorithm **list, int n)
 {
     const struct et_algorithm *first = NULL;
@@ -196,9 +158,7 @@ run_algorithms(struct et_state *s, enum et_event event, struct et_trace *traces,
         if (!a->type->match || a->type->match(a, event, s))
             list[n++] = a;
     }
-    et_engine_order(list, n, event);
-    for (int i = 0; n > 0 && i < s->n_passes; i++)
-        s->passes[i](list, n, event);
+    ET_TRY(eti_passes_run(s->cx, s->passes, s->n_passes, list, n, event));
     if (event == ET_EVENT_FIT_START)
         warn_of_two_interpolations(s, s->algorithms, s->n_algorithms);
     for (int i = 0; i < n; i++) {

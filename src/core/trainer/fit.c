@@ -82,13 +82,14 @@ hold_schedule(struct et_trainer *t, int64_t samples, int64_t tokens)
 }
 
 static et_status
-end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
+finish_batch(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     int ahead = eti_readback_ahead(t);
     t->common.before = s->timestamp;
-    et_timestamp_next_batch(&s->timestamp, samples, tokens, eti_clock_batch(t));
-    hold_schedule(t, samples, tokens);
+    et_timestamp_next_batch(&s->timestamp, t->shown->all_samples, t->shown->all_tokens,
+                            eti_clock_batch(t));
+    hold_schedule(t, t->shown->all_samples, t->shown->all_tokens);
     ET_TRY(eti_ranks_compare(t));
     log_times(s);
     if (ahead > 0) {
@@ -108,13 +109,26 @@ end_batch(struct et_trainer *t, int64_t samples, int64_t tokens)
     return eti_checkpoint(t, ET_EVENT_BATCH_CHECKPOINT);
 }
 
+/* Gives the batch that is held back to the loader. */
+static void
+release_batch(struct et_trainer *t)
+{
+    const struct et_batch *b = t->shown;
+    t->shown = NULL;
+    if (b)
+        et_loader_release(t->config.train, b);
+    t->state.batch = t->state.full = (struct et_samples){0};
+}
+
+/* B to all who act before it is trained on. */
 static et_status
-use_batch(struct et_trainer *t, const struct et_batch *b)
+show_batch(struct et_trainer *t, const struct et_batch *b)
 {
     struct et_state *s = &t->state;
-    struct et_graph_stats before, after;
+    struct et_graph_stats stats;
     et_comm_set_mark(t->common.comm, s->timestamp.batch, 0, 0);
-    et_graph_get_stats(s->graph, &before);
+    et_graph_get_stats(s->graph, &stats);
+    t->epoch.flops = stats.flops;
     eti_show_batch(t, b);
     s->first_sample = b->first;
     t->step.spare = b->spare;
@@ -123,18 +137,12 @@ use_batch(struct et_trainer *t, const struct et_batch *b)
     ET_TRY(eti_run(t, ET_EVENT_BATCH_START));
     s->full = s->batch;
     s->full.n = s->full.x ? s->full.x->desc.shape[0] : 0;
-    ET_TRY(eti_step_scheduler(t));
-    ET_TRY(eti_train_batch(t));
-    et_graph_get_stats(s->graph, &after);
-    s->batch_flops = after.flops - before.flops;
-    eti_show_batch(t, b);
-    s->outputs = s->loss = s->grad = NULL;
     return ET_OK;
 }
 
-/* *GOT is false at the end of the loader's epoch. */
+/* The next batch is t->shown; NULL at the end of the loader's epoch. */
 static et_status
-one_batch(struct et_trainer *t, bool *got)
+read_batch(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
     const struct et_batch *b;
@@ -145,18 +153,8 @@ one_batch(struct et_trainer *t, bool *got)
         eti_rescue(t);
         return read;
     }
-    *got = b != NULL;
-    if (!b)
-        return ET_OK;
-    int64_t samples = b->all_samples, tokens = b->all_tokens;
     t->shown = b;
-    et_status status = use_batch(t, b);
-    if (status == ET_OK)
-        status = end_batch(t, samples, tokens);
-    t->shown = NULL;
-    et_loader_release(t->config.train, b);
-    s->batch = s->full = (struct et_samples){0};
-    return status;
+    return b ? show_batch(t, b) : ET_OK;
 }
 
 /* ---- iterations: some epochs or tokens, where a length is set ---- */
@@ -213,29 +211,115 @@ end_epoch(struct et_trainer *t)
     return end_iteration(t);
 }
 
+/* The step that is called is the one that stands next in an epoch (trainer.h). */
+static et_status
+check_stage(struct et_trainer *t, const char *step, enum eti_epoch_stage stage)
+{
+    static const char *const next[] = {
+        [ETI_OUTSIDE] = "no epoch is under way",
+        [ETI_BETWEEN] = "et_trainer_next_batch comes next",
+        [ETI_HELD] = "et_trainer_train_batch comes next",
+        [ETI_TRAINED] = "et_trainer_end_batch comes next",
+    };
+    if (t->epoch.stage == stage)
+        return ET_OK;
+    return ET_FAIL(t->state.cx, ET_EINVAL, "%s: %s", step, next[t->epoch.stage]);
+}
+
+et_status
+et_trainer_next_batch(struct et_trainer *t, bool *got)
+{
+    ETI_NEED(t ? t->state.cx : NULL, t, got);
+    struct et_state *s = &t->state;
+    struct eti_epoch *e = &t->epoch;
+    *got = false;
+    ET_TRY(check_stage(t, "et_trainer_next_batch", ETI_BETWEEN));
+    if (e->read_all || e->over)
+        return ET_OK;
+    ET_TRY(eti_control_hold(t));
+    ET_TRY(eti_is_over(s, &e->over));
+    if (e->over)
+        return ET_OK;
+    if (iteration_begins(t))
+        ET_TRY(eti_run(t, ET_EVENT_ITERATION_START));
+    if (s->timestamp.batch_in_epoch == 0)
+        ET_TRY(eti_run(t, ET_EVENT_EPOCH_START));
+    ET_TRY(read_batch(t));
+    *got = t->shown != NULL;
+    e->read_all = !*got;
+    e->stage = *got ? ETI_HELD : ETI_BETWEEN;
+    return ET_OK;
+}
+
+et_status
+et_trainer_train_batch(struct et_trainer *t)
+{
+    ETI_NEED(t ? t->state.cx : NULL, t);
+    struct et_state *s = &t->state;
+    struct et_graph_stats stats;
+    ET_TRY(check_stage(t, "et_trainer_train_batch", ETI_HELD));
+    ET_TRY(eti_step_scheduler(t));
+    ET_TRY(eti_train_batch(t));
+    et_graph_get_stats(s->graph, &stats);
+    s->batch_flops = stats.flops - t->epoch.flops;
+    eti_show_batch(t, t->shown);
+    s->outputs = s->loss = s->grad = NULL;
+    t->epoch.stage = ETI_TRAINED;
+    return ET_OK;
+}
+
+et_status
+et_trainer_end_batch(struct et_trainer *t)
+{
+    ETI_NEED(t ? t->state.cx : NULL, t);
+    struct et_state *s = &t->state;
+    ET_TRY(check_stage(t, "et_trainer_end_batch", ETI_TRAINED));
+    ET_TRY(finish_batch(t));
+    release_batch(t);
+    t->epoch.stage = ETI_BETWEEN;
+    if (counts_tokens(t) && s->timestamp.batch_in_epoch != s->train_len)
+        ET_TRY(end_iteration(t));
+    return eti_is_over(s, &t->epoch.over);
+}
+
+et_status
+et_trainer_run_epoch(void *data, struct et_trainer *t)
+{
+    ETI_NEED(t ? t->state.cx : NULL, t);
+    bool got;
+    (void)data;
+    for (;;) {
+        ET_TRY(et_trainer_next_batch(t, &got));
+        if (!got)
+            return ET_OK;
+        ET_TRY(et_trainer_train_batch(t));
+        ET_TRY(et_trainer_end_batch(t));
+    }
+}
+
+/* The user's epoch, or the default one, and what belongs to its end. */
 static et_status
 one_epoch(struct et_trainer *t)
 {
     struct et_state *s = &t->state;
-    bool over = false, got = true;
-    while (got && !over) {
-        ET_TRY(eti_control_hold(t));
-        ET_TRY(eti_is_over(s, &over));
-        if (over)
-            break;
-        if (iteration_begins(t))
-            ET_TRY(eti_run(t, ET_EVENT_ITERATION_START));
-        if (s->timestamp.batch_in_epoch == 0)
-            ET_TRY(eti_run(t, ET_EVENT_EPOCH_START));
-        ET_TRY(one_batch(t, &got));
-        if (got && counts_tokens(t) && s->timestamp.batch_in_epoch != s->train_len)
-            ET_TRY(end_iteration(t));
-        if (got)
-            ET_TRY(eti_is_over(s, &over));
-    }
-    if (!over || s->timestamp.batch_in_epoch == s->train_len)
-        return end_epoch(t);
-    return ET_OK;
+    struct eti_epoch *e = &t->epoch;
+    et_epoch_fn *run = t->config.epoch ? t->config.epoch : et_trainer_run_epoch;
+    *e = (struct eti_epoch){.stage = ETI_BETWEEN};
+    et_status status = run(t->config.epoch_data, t);
+    if (status == ET_OK)
+        status = check_stage(t, "the epoch has returned", ETI_BETWEEN);
+    if (status != ET_OK)
+        release_batch(t);
+    e->stage = ETI_OUTSIDE;
+    ET_TRY(status);
+    if (e->over && s->timestamp.batch_in_epoch != s->train_len)
+        return ET_OK;
+    bool early = !e->over && !e->read_all;
+    if (early && s->timestamp.batch_in_epoch == 0)
+        return ET_FAIL(s->cx, ET_EINVAL, "the epoch has trained on no batch");
+    ET_TRY(end_epoch(t));
+    return early ? et_loader_seek(s->cx, t->config.train, s->timestamp.epoch, 0)
+                 : ET_OK;
 }
 
 et_status

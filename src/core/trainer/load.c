@@ -125,7 +125,8 @@ check_place(struct et_trainer *t, struct et_algorithm *added)
     struct et_state *s = &t->state;
     struct et_algorithm *order[ET_MAX_ALGORITHMS];
     memcpy(order, s->algorithms, (size_t)s->n_algorithms * sizeof *order);
-    et_engine_order(order, s->n_algorithms, ET_EVENT_INIT);
+    ET_TRY(eti_passes_run(s->cx, s->passes, s->n_passes, order, s->n_algorithms,
+                          ET_EVENT_INIT));
     if (order[s->n_algorithms - 1] == added)
         return ET_OK;
     return ET_FAIL(

@@ -73,8 +73,9 @@ adopt_hooks(struct et_trainer *t)
         t->hooks.algorithm[i] = t->config.algorithms[i];
     s->algorithms = t->hooks.algorithm;
     s->n_algorithms = t->config.n_algorithms;
-    s->passes = t->config.passes;
-    s->n_passes = t->config.n_passes;
+    if (t->config.n_passes > 0)
+        ET_TRY(eti_passes_place(s->cx, t->config.passes, t->config.n_passes, s->passes,
+                                &s->n_passes));
     for (int loggers = 0; loggers < 2; loggers++)
         for (int i = 0; i < t->config.n_callbacks; i++)
             if (t->config.callbacks[i]->type->is_logger == loggers)

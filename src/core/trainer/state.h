@@ -4,6 +4,7 @@
 #ifndef ETI_TRAINER_STATE_H
 #define ETI_TRAINER_STATE_H
 
+#include "core/trainer/passes.h"
 #include "etude/state.h"
 
 struct et_comm;
@@ -71,9 +72,9 @@ struct et_state {
 
     struct et_algorithm **algorithms;
     int n_algorithms;
-    et_engine_pass *const *passes; /* the user's; run after the built-in ones */
-    int n_passes;
-    struct et_callback **callbacks; /* loggers last */
+    const struct et_pass *passes[ETI_MAX_PASSES]; /* as they run */
+    int n_passes;                                 /* 0: the built-in ones */
+    struct et_callback **callbacks;               /* loggers last */
     int n_callbacks;
 
     struct et_metric_value *train_metrics, *eval_metrics; /* last computed */

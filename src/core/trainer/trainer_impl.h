@@ -28,6 +28,15 @@ struct eti_extras {
     int n;
 };
 
+/* How far the epoch under way is, for the steps it is written by (fit.c). */
+enum eti_epoch_stage { ETI_OUTSIDE, ETI_BETWEEN, ETI_HELD, ETI_TRAINED };
+struct eti_epoch {
+    enum eti_epoch_stage stage;
+    bool read_all; /* the loader has no more batches of it */
+    bool over;     /* the run ends here */
+    int64_t flops; /* of the graph, before the batch */
+};
+
 struct et_trainer {
     struct et_state state; /* first: hooks are given it and may reach the trainer */
     struct et_trainer_config config;
@@ -43,6 +52,7 @@ struct et_trainer {
     struct eti_measured measured;
     struct eti_rollback rollback;
     struct eti_fingerprint fingerprint;
+    struct eti_epoch epoch;
     struct et_run_length length;
     struct et_tensor *rng;        /* I64 [2]: dropout's key, first sample of the pass */
     const struct et_batch *shown; /* that the state shows; NULL: none */
