@@ -35,6 +35,10 @@ struct et_checkpoint_config {
     int64_t incarnation;  /* how often the run has been started, from 1 */
     const char *recipe;   /* digest of what a resume may not change; NULL: "" */
     volatile int *asked;  /* set to 0 once what it asked for is saved; NULL */
+    const char *const *ignore; /* patterns of paths left out of what is saved, as of
+                                  et_load_config; NULL-terminated; NULL */
+    const char *latest; /* a symbolic link in DIRECTORY to the newest, by this name;
+                           NULL: none */
 };
 
 /* What to begin from. All text is borrowed. */

@@ -69,7 +69,9 @@ struct et_recipe_checkpoint {
     int64_t keep;            /* -1 = all */
     char *name;              /* label, a template: "ep{epoch}-ba{batch}" */
     bool weights_only;
-    int on_failure; /* enum et_on_failure */
+    int on_failure;              /* enum et_on_failure */
+    struct et_texts ignore_keys; /* parts of the state to leave out */
+    char *latest;                /* name of a link to the newest; NULL = none */
 };
 
 struct et_recipe_load {

@@ -459,7 +459,7 @@ test_saves(void)
     struct et_checkpoint_info *list;
     struct eti_writer *w;
     int n, damaged, unfinished;
-    need(cx, eti_writer_new(cx, dir, 1, &w));
+    need(cx, eti_writer_new(cx, dir, 1, NULL, &w));
     write_whole(dir, "", 0); /* no folder */
     struct eti_written r = save(w, 1, none);
     ok(r.status == ET_EIO && r.why.message[0] && r.bytes == 0,

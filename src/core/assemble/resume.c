@@ -89,6 +89,9 @@ eti_origin_find(struct et_ctx *cx, const char *text, struct eti_origin_run *out)
         return ET_OK;
     }
     const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    char target[ETI_STEP_NAME] = "";
+    if (readlink(path, target, sizeof target - 1) > 0 && eti_step_parse(target) >= 0)
+        last = target; /* checkpoint.latest */
     snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1,
              slash ? path : ".");
     if (is_folder(path) && eti_step_parse(last) >= 0) {

@@ -68,7 +68,10 @@ eti_saving_init_at(struct eti_saving *s, struct et_ctx *cx,
         .run_id = run_id,
         .incarnation = incarnation,
         .recipe = digest,
+        .latest = c->latest,
     };
+    ET_TRY(list_of(cx, &c->ignore_keys, &s->left_out));
+    s->checkpoint.ignore = s->left_out;
     return begin_from(s, &recipe->load);
 }
 
@@ -96,6 +99,7 @@ eti_saving_release(struct eti_saving *s)
     if (!s->cx)
         return;
     et_free(s->cx, s->ignore);
+    et_free(s->cx, s->left_out);
     et_free(s->cx, s->exclude);
     *s = (struct eti_saving){0};
 }

@@ -21,7 +21,7 @@ struct eti_saving {
     struct et_load_config load;
     char directory[ETI_RUN_PATH + 32];
     struct eti_origin_run from;
-    const char **ignore, **exclude; /* owned */
+    const char **ignore, **exclude, **left_out; /* owned */
     struct et_ctx *cx;
 };
 

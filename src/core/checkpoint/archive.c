@@ -3,7 +3,9 @@
  * load. */
 #include "core/checkpoint/archive.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -127,6 +129,49 @@ eti_archive_find(const struct et_archive *a, const char *path)
     return a->n ? bsearch(&key, a->item, (size_t)a->n, sizeof key, by_path) : NULL;
 }
 
+/* ---- patterns of paths ---- */
+
+bool
+eti_archive_path_fits(const char *pattern, const char *path)
+{
+    char prefix[ETI_ARCHIVE_PATH];
+    if (strncmp(pattern, "state/", strlen("state/")) == 0)
+        pattern += strlen("state/");
+    for (const char *p = path; p; p = strchr(p + 1, '/')) {
+        if (p == path)
+            continue;
+        snprintf(prefix, sizeof prefix, "%.*s", (int)(p - path), path);
+        if (fnmatch(pattern, prefix, 0) == 0)
+            return true;
+    }
+    return fnmatch(pattern, path, 0) == 0;
+}
+
+/* Saving: is PATH not wanted? */
+static bool
+is_left_out(struct et_archive *a, const char *path)
+{
+    bool out = false;
+    for (int k = 0; a->ignore && a->ignore[k]; k++)
+        if (eti_archive_path_fits(a->ignore[k], path)) {
+            a->used |= UINT64_C(1) << (k % 64);
+            out = true;
+        }
+    return out;
+}
+
+/* Loading: was PATH not wanted when it was saved? */
+static bool
+was_left_out(const struct et_archive *a, const char *path)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(
+        (json_t *)a->left_out, i,
+        one) if (eti_archive_path_fits(json_string_value(one), path)) return true;
+    return false;
+}
+
 /* ---- places ---- */
 
 et_status
@@ -243,7 +288,7 @@ fetch(struct et_archive *a, const char *name, const struct et_desc *want,
     ET_TRY(path_of(a, name, path));
     struct eti_archive_item *item = eti_archive_find(a, path);
     *out = NULL;
-    if (item && item->ignored)
+    if (item ? item->ignored : was_left_out(a, path))
         return ET_OK;
     et_desc_text(want, want_text, sizeof want_text);
     bool fits = item && item->desc.dtype == want->dtype &&
@@ -283,6 +328,8 @@ et_archive_tensor(struct et_archive *a, const char *name, struct et_tensor *t)
     }
     if (a->mode == ET_ARCHIVE_SAVE) {
         ET_TRY(path_of(a, name, path));
+        if (is_left_out(a, path))
+            return ET_OK;
         ET_TRY(reserve(a, path, &t->desc, &item));
         item->is_number = false;
         return eti_tensor_copy_out(a->cx, t, item->data);
@@ -307,6 +354,8 @@ numbers(struct et_archive *a, const char *name, enum et_dtype dtype, void *v, in
     if (a->mode == ET_ARCHIVE_SAVE) {
         char path[ETI_ARCHIVE_PATH];
         ET_TRY(path_of(a, name, path));
+        if (is_left_out(a, path))
+            return ET_OK;
         ET_TRY(reserve(a, path, &desc, &item));
         item->is_number = true;
         if (bytes)
@@ -449,7 +498,7 @@ et_archive_timestamp(struct et_archive *a, const char *name, struct et_timestamp
     return ET_OK;
 }
 
-/* The item that a checkpoint has under NAME, bytes of a list. */
+/* The item that a checkpoint has under NAME, bytes of a list; NULL as of fetch. */
 static et_status
 fetch_list(struct et_archive *a, const char *name, size_t width,
            struct eti_archive_item **out)
@@ -457,6 +506,9 @@ fetch_list(struct et_archive *a, const char *name, size_t width,
     char path[ETI_ARCHIVE_PATH];
     ET_TRY(path_of(a, name, path));
     struct eti_archive_item *item = eti_archive_find(a, path);
+    *out = NULL;
+    if (!item && was_left_out(a, path))
+        return ET_OK;
     if (!item)
         return ET_FAIL(a->cx, ET_EFORMAT, "%s: '%s' is missing", a->source, path);
     if (item->desc.dtype != ET_U8 || item->desc.ndim != 1 ||
@@ -477,7 +529,7 @@ et_archive_list(struct et_archive *a, const char *name, void **block, int64_t *n
     if (a->mode == ET_ARCHIVE_SAVE)
         return numbers(a, name, ET_U8, *block, *n * (int64_t)width);
     ET_TRY(fetch_list(a, name, width, &item));
-    if (a->mode == ET_ARCHIVE_CHECK || item->ignored)
+    if (a->mode == ET_ARCHIVE_CHECK || !item || item->ignored)
         return ET_OK;
     int64_t bytes = item->desc.shape[0];
     void *copy = NULL;
@@ -499,7 +551,7 @@ et_archive_text(struct et_archive *a, const char *name, char *text, size_t size)
     if (a->mode == ET_ARCHIVE_SAVE)
         return numbers(a, name, ET_U8, text, (int64_t)strnlen(text, size - 1));
     ET_TRY(fetch_list(a, name, 1, &item));
-    if (item->ignored)
+    if (!item || item->ignored)
         return ET_OK;
     int64_t n = item->desc.shape[0];
     if (n >= (int64_t)size)

@@ -22,6 +22,8 @@ struct eti_archive_item {
     bool ignored;        /* loading: whoever asks for it keeps what he has */
 };
 
+struct json_t;
+
 struct et_archive {
     struct et_ctx *cx;
     enum et_archive_mode mode;
@@ -31,6 +33,11 @@ struct et_archive {
     int64_t n, capacity;
     bool counts; /* saving: BYTES grows by each value's, and nothing is kept */
     size_t bytes;
+    const char *const *ignore; /* saving: patterns of paths that are left out; borrowed,
+                                  NULL-terminated; NULL: none */
+    uint64_t used;             /* bit k: something fits pattern k */
+    const struct json_t *left_out; /* loading: what of a path that is not there may be:
+                                      a list of such patterns; borrowed; NULL: none */
     bool lenient;       /* loading: so does who asks for a parameter that is unlike */
     const char *source; /* for messages: the checkpoint's name; borrowed */
 };
@@ -46,6 +53,9 @@ ET_NODISCARD et_status eti_archive_add(struct et_archive *a, const char *path,
                                        const struct et_desc *desc, void *data);
 /* When all are added. EFORMAT for a path given twice. */
 ET_NODISCARD et_status eti_archive_sort(struct et_archive *a);
+/* PATTERN fits PATH or a place that it lies in; '*' goes over slashes. Composer writes
+ * "state/" before all of them. */
+bool eti_archive_path_fits(const char *pattern, const char *path);
 /* Loading: is anything below the place where we are? Saving: true. */
 bool eti_archive_has_place(const struct et_archive *a);
 struct eti_archive_item *eti_archive_find(const struct et_archive *a, const char *path);

@@ -62,6 +62,8 @@ body_json(const struct eti_manifest *m)
         "algorithms", m->algorithms, "files", files);
     if (out && m->stays)
         json_object_set_new(out, "stays", json_true());
+    if (out && m->left_out)
+        json_object_set(out, "left_out", m->left_out);
     return out;
 }
 
@@ -207,6 +209,20 @@ read_files(const struct reading *r, struct eti_manifest *m)
     return ET_OK;
 }
 
+/* A list of texts, where it is there. */
+static et_status
+check_left_out(const struct reading *r, struct eti_manifest *m)
+{
+    size_t i;
+    json_t *one;
+    m->left_out = json_object_get(m->json, "left_out");
+    if (m->left_out && !json_is_array(m->left_out))
+        return REFUSE(r, "left_out is no list");
+    json_array_foreach(m->left_out, i, one) if (!json_is_string(one)) return REFUSE(
+        r, "left_out is no list of texts");
+    return ET_OK;
+}
+
 static et_status
 check_algorithms(const struct reading *r, struct eti_manifest *m)
 {
@@ -257,6 +273,7 @@ read_members(const struct reading *r, struct eti_manifest *m)
     m->weights_only = json_is_true(weights_only);
     m->saved = json_number_value(saved);
     m->stays = json_is_true(json_object_get(m->json, "stays"));
+    ET_TRY(check_left_out(r, m));
     ET_TRY(check_algorithms(r, m));
     return read_files(r, m);
 }

@@ -160,6 +160,7 @@ read_all(struct eti_checkpoint *c, int folder)
 {
     struct eti_manifest *m = &c->manifest;
     ET_TRY(read_manifest(c->cx, folder, c->name, m));
+    c->archive.left_out = m->left_out;
     if (m->step != eti_step_parse(c->name))
         return ET_FAIL(c->cx, ET_EFORMAT, "%s: MANIFEST is of step %" PRId64, c->name,
                        m->step);

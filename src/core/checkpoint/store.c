@@ -2,11 +2,13 @@
 /* store.c: the names in checkpoints/: listing, moving and removing. See store.h. */
 #include "core/checkpoint/store.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/memory.h"
 #include "core/checkpoint/names.h"
@@ -191,5 +193,35 @@ eti_store_clean(struct et_ctx *cx, const char *directory, int *n)
     status = eti_for_each_name(cx, c.r.dir, directory, remove_left, &c);
     eti_close(cx, c.r.dir);
     *n = c.n;
+    return status;
+}
+
+/* ---- the link to the newest ---- */
+
+static et_status
+link_at(struct et_ctx *cx, int dir, const char *name, const char *target)
+{
+    static const char beside[] = ".link";
+    struct stat st;
+    bool is_there = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    if (is_there && !S_ISLNK(st.st_mode))
+        return ET_FAIL(cx, ET_EIO, "checkpoint.latest: '%s' is there, and no link",
+                       name);
+    if (eti_unlink_at(cx, dir, beside, 0) != ET_OK) /* of a process that died here */
+        et_error_clear(cx);
+    if (symlinkat(target, dir, beside) != 0)
+        return ET_FAIL(cx, ET_EIO, "cannot make the link '%s': %s", name,
+                       strerror(errno));
+    return eti_rename_at(cx, dir, beside, dir, name);
+}
+
+et_status
+eti_store_link(struct et_ctx *cx, const char *directory, const char *name, int64_t step)
+{
+    char target[ETI_STEP_NAME];
+    int dir;
+    ET_TRY(eti_open_folder(cx, directory, &dir));
+    et_status status = link_at(cx, dir, name, eti_step_name(step, target));
+    eti_close(cx, dir);
     return status;
 }

@@ -43,6 +43,11 @@ ET_NODISCARD et_status eti_store_write(struct et_ctx *cx, const char *directory,
                                        struct eti_manifest *m, int64_t keep,
                                        int64_t *bytes);
 
+/* Makes NAME in DIRECTORY a symbolic link to the checkpoint of STEP, in one rename: who
+ * follows it finds a whole one at any time. EIO: where NAME is something else, too. */
+ET_NODISCARD et_status eti_store_link(struct et_ctx *cx, const char *directory,
+                                      const char *name, int64_t step);
+
 /* A checkpoint in memory, verified. */
 struct eti_checkpoint {
     struct et_ctx *cx;

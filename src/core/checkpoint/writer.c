@@ -18,6 +18,7 @@ struct eti_writer {
     struct et_ctx *own; /* of the thread that writes */
     const char *directory;
     int64_t keep;
+    const char *latest;        /* NULL: no link */
     struct et_archive archive; /* in memory of CX; the thread only reads it */
     struct eti_manifest manifest;
     struct eti_written result;
@@ -38,7 +39,7 @@ take_note(void *data, enum et_log_level level, const char *text)
 
 et_status
 eti_writer_new(struct et_ctx *cx, const char *directory, int64_t keep,
-               struct eti_writer **out)
+               const char *latest, struct eti_writer **out)
 {
     void *block;
     *out = NULL;
@@ -47,6 +48,7 @@ eti_writer_new(struct et_ctx *cx, const char *directory, int64_t keep,
     w->cx = cx;
     w->directory = directory;
     w->keep = keep;
+    w->latest = latest;
     eti_archive_begin(&w->archive, cx);
     if (et_ctx_new(&w->own) != ET_OK) {
         et_free(cx, w);
@@ -82,6 +84,9 @@ write_it(void *data)
                                 w->keep, &r->bytes);
     if (r->status != ET_OK)
         r->why = *et_error_get(w->own);
+    else if (w->latest &&
+             eti_store_link(w->own, w->directory, w->latest, w->manifest.step) != ET_OK)
+        et_report(w->own, ET_LOG_WARN, "%s", et_error_get(w->own)->message);
     et_error_clear(w->own);
     r->seconds = eti_monotonic(w->own) - start;
     r->cpu_seconds = thread_seconds() - cpu;

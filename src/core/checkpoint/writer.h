@@ -18,9 +18,11 @@ struct eti_written {
     char note[256]; /* what went wrong besides; "" = nothing */
 };
 
-/* DIRECTORY is borrowed. The thread begins with the first save. */
+/* DIRECTORY and LATEST, the name of a link to the newest (NULL: none), are borrowed.
+ * The thread begins with the first save. */
 ET_NODISCARD et_status eti_writer_new(struct et_ctx *cx, const char *directory,
-                                      int64_t keep, struct eti_writer **out);
+                                      int64_t keep, const char *latest,
+                                      struct eti_writer **out);
 /* The archive to save into, once eti_writer_wait has been called: the writer does not
  * read it then. */
 struct et_archive *eti_writer_archive(struct eti_writer *w);

@@ -58,6 +58,10 @@ static const struct et_option checkpoint_table[] = {
     ROW(weights_only, BOOL, "leave out what resuming needs", .def = "false"),
     ROW(on_failure, ENUM, "when one cannot be written", .def = "continue",
         .choices = failures),
+    ROW(ignore_keys, TEXTS, "parts of the state to leave out, such as optimizer/*",
+        .flags = ET_OPT_LATER | ET_OPT_RESUME),
+    ROW(latest, TEXT, "a link beside them to the newest, by this name",
+        .flags = ET_OPT_OPTIONAL | ET_OPT_LATER | ET_OPT_RESUME),
     {0},
 };
 #undef IN
@@ -256,6 +260,8 @@ static const struct eti_foreign foreign[] = {
     {"", "save_num_checkpoints_to_keep", "checkpoint.keep"},
     {"", "save_filename", "checkpoint.name"},
     {"", "save_weights_only", "checkpoint.weights_only"},
+    {"", "save_ignore_keys", "checkpoint.ignore_keys"},
+    {"", "save_latest_filename", "checkpoint.latest"},
     {"", "save_folder", "checkpoint"},
     {"", "load_path", "load.path"},
     {"", "load_weights_only", "load.weights_only"},

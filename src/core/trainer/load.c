@@ -7,7 +7,6 @@
  * spec/trainer.md 2.8. */
 #include "config.h"
 
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -22,31 +21,13 @@
 
 /* ---- what is left out ---- */
 
-/* PATTERN fits PATH or a place that it lies in; '*' goes over slashes. Composer writes
- * "state/" before all of them. */
-static bool
-fits(const char *pattern, const char *path)
-{
-    char prefix[ETI_ARCHIVE_PATH];
-    if (strncmp(pattern, "state/", strlen("state/")) == 0)
-        pattern += strlen("state/");
-    for (const char *p = path; p; p = strchr(p + 1, '/')) {
-        if (p == path)
-            continue;
-        snprintf(prefix, sizeof prefix, "%.*s", (int)(p - path), path);
-        if (fnmatch(pattern, prefix, 0) == 0)
-            return true;
-    }
-    return fnmatch(pattern, path, 0) == 0;
-}
-
 static void
 leave_out(struct et_trainer *t, struct et_archive *a)
 {
     for (const char *const *p = t->config.load->ignore; p && *p; p++) {
         int64_t n = 0;
         for (int64_t i = 0; i < a->n; i++)
-            if (fits(*p, a->item[i].path)) {
+            if (eti_archive_path_fits(*p, a->item[i].path)) {
                 a->item[i].ignored = true;
                 n++;
             }

@@ -28,6 +28,8 @@ enum { ALARM_AFTER = 3 }; /* failures in a row */
 struct saver {
     struct eti_writer *writer; /* NULL: nothing is saved */
     json_t *algorithms;        /* for MANIFEST */
+    json_t *left_out;          /* likewise: patterns; NULL: nothing is */
+    bool told_unused;          /* of those that nothing fits */
     int64_t last_batch;        /* of the last save begun; -1: none */
     int failures;              /* in a row */
     char reason[64];           /* of the last one that was reported */
@@ -100,6 +102,31 @@ clean(struct et_ctx *cx, const char *directory)
     return ET_OK;
 }
 
+static et_status
+list_left_out(struct eti_part *p)
+{
+    struct saver *own = p->own;
+    const char *const *ignore = p->config->checkpoint->ignore;
+    own->left_out = ignore && *ignore ? json_array() : NULL;
+    for (; ignore && *ignore; ignore++)
+        if (json_array_append_new(own->left_out, json_string(*ignore)) != 0)
+            return ET_FAIL(p->s->cx, ET_EINVAL,
+                           "checkpoint.ignore_keys: '%s' is no UTF-8", *ignore);
+    return ET_OK;
+}
+
+/* A link may not stand where a checkpoint does, or elsewhere. */
+static et_status
+check_latest(struct et_ctx *cx, const char *name)
+{
+    if (!name ||
+        (name[0] && name[0] != '.' && !strchr(name, '/') && eti_step_parse(name) < 0))
+        return ET_OK;
+    return ET_FAIL(cx, ET_EINVAL,
+                   "checkpoint.latest: '%s' is no name for a link beside checkpoints",
+                   name);
+}
+
 et_status
 eti_saver_begin(struct et_trainer *t)
 {
@@ -121,7 +148,9 @@ eti_saver_begin(struct et_trainer *t)
     own->algorithms = json_array();
     for (int i = 0; i < s->n_algorithms; i++)
         ET_TRY(describe_algorithm(s->cx, s->algorithms[i], own->algorithms));
-    return eti_writer_new(s->cx, c->directory, c->keep, &own->writer);
+    ET_TRY(list_left_out(p));
+    ET_TRY(check_latest(s->cx, c->latest));
+    return eti_writer_new(s->cx, c->directory, c->keep, c->latest, &own->writer);
 }
 
 et_status
@@ -153,6 +182,7 @@ release(struct eti_part *p)
     struct saver *own = p->own;
     eti_writer_free(&own->writer);
     json_decref(own->algorithms);
+    json_decref(own->left_out);
     *own = (struct saver){0};
 }
 
@@ -382,6 +412,7 @@ fill_manifest(struct eti_part *p, struct eti_manifest *m)
         .stays = own->listed,
         .saved = eti_wall(s->cx),
         .algorithms = own->algorithms,
+        .left_out = own->left_out,
     };
     snprintf(m->run_id, sizeof m->run_id, "%s", c->run_id ? c->run_id : "");
     snprintf(m->run_name, sizeof m->run_name, "%s", s->run_name);
@@ -389,6 +420,19 @@ fill_manifest(struct eti_part *p, struct eti_manifest *m)
     ET_TRY(eti_describe_data(p->t, m->data, sizeof m->data));
     return et_checkpoint_label(s->cx, label_of(c), s->run_name, &s->timestamp, m->label,
                                sizeof m->label);
+}
+
+/* Once: a pattern that nothing fits is one that was not meant so. */
+static void
+tell_unused(struct eti_part *p, uint64_t used)
+{
+    struct saver *own = p->own;
+    const char *const *ignore = p->config->checkpoint->ignore;
+    for (int k = 0; ignore && ignore[k] && k < 64 && !own->told_unused; k++)
+        if (!(used >> k & 1))
+            et_report(p->s->cx, ET_LOG_WARN,
+                      "checkpoint.ignore_keys: nothing is called '%s'", ignore[k]);
+    own->told_unused = true;
 }
 
 /* A copy of everything, and a thread that writes it. */
@@ -399,9 +443,12 @@ begin_writing(struct eti_part *p)
     struct eti_manifest m;
     struct et_archive *a = eti_writer_archive(own->writer);
     eti_archive_begin(a, p->s->cx);
+    a->ignore = p->config->checkpoint->ignore;
+    a->used = 0;
     ET_TRY(p->config->checkpoint->weights_only ? eti_archive_model(p->t, a)
                                                : eti_archive_trainer(p->t, a));
     ET_TRY(eti_archive_end(a));
+    tell_unused(p, a->used);
     ET_TRY(fill_manifest(p, &m));
     char text[ETI_LABEL + 32];
     snprintf(text, sizeof text, "begun %s", m.label);
