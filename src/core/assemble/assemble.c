@@ -496,7 +496,7 @@ static et_status
 make_profiler(struct eti_assembly *a, const struct et_recipe *recipe,
               const char *run_directory)
 {
-    if (recipe->profiler.off || !run_directory || et_comm_rank(a->config.comm) > 0)
+    if (recipe->profiler.off || !run_directory)
         return ET_OK;
     if (a->config.n_callbacks == ET_MAX_ALGORITHMS)
         return too_many(a, "callbacks and loggers");

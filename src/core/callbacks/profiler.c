@@ -4,15 +4,18 @@
  *
  * After skip_first batches, cycles of wait, warmup and active ones; each cycle's active
  * batches, with what follows them until the next is fetched, make one file,
- * traces/ep{epoch}-ba{batch}-rank0.json of the first of them. Warmup ones are traced
- * and thrown away, so that the kept ones find the tracer's own code and memory warm.
+ * traces/ep{epoch}-ba{batch}-rank{rank}.json of the first of them. Warmup ones are
+ * traced and thrown away, so that the kept ones find the tracer's own code and memory
+ * warm. Where there are several ranks, rank 0 puts their files together when a cycle is
+ * over, as traces/ep{epoch}-ba{batch}-merged.json: pid is the rank, and its clock is
+ * rank 0's.
  *
  *     [
  *     {"ph":"B","cat":"kernel","name":"conv2d","pid":0,"tid":7,"ts":12.3,"args":{...}},
  *     {"ph":"E","cat":"kernel","name":"conv2d","pid":0,"tid":7,"ts":13.6}
  *     ]
  *
- * ts in microseconds of the monotonic clock. Only whole events are handed to the
+ * ts in microseconds of the monotonic clock of rank 0's machine. Only whole events are handed to the
  * system, so a run that is killed leaves a file that lacks no more than its bracket,
  * which both readers allow. The graph computes where values are asked for: kernels
  * stand inside "replay", while "forward" and "backward" are the building of nodes.
@@ -22,7 +25,9 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -32,6 +37,7 @@
 #include "core/base/seams.h"
 #include "core/callbacks/callbacks.h"
 #include "core/loggers/loggers.h"
+#include "core/trainer/ranks.h"
 #include "etude/run.h"
 #include "etude/span.h"
 
@@ -53,6 +59,9 @@ struct profiler {
     struct et_ctx *cx;       /* for its clock */
     struct et_recipe_profiler schedule;
     enum phase phase;
+    int rank, world;
+    int64_t offset;         /* ns from this machine's monotonic clock to rank 0's */
+    char stem[64];          /* "traces/ep0-ba2-": of the cycle's files; "": none */
     int64_t cycle;          /* of the file */
     struct eti_output file; /* file.f is NULL while nothing is kept */
     size_t pending;         /* bytes in the file's buffer */
@@ -66,7 +75,7 @@ struct profiler {
 static int64_t
 nanoseconds(const struct profiler *p)
 {
-    return (int64_t)(eti_monotonic(p->cx) * 1e9);
+    return (int64_t)(eti_monotonic(p->cx) * 1e9) + p->offset;
 }
 
 /* TEXT as the inside of a JSON string: what is not plain ASCII becomes '?'. */
@@ -108,10 +117,10 @@ put_span(struct profiler *p, char how, const struct open_span *s, const char *de
         snprintf(args, sizeof args, ",\"args\":{\"detail\":\"%s\"}",
                  escape(text, sizeof text, detail));
     int n = snprintf(line, sizeof line,
-                     ",\n{\"ph\":\"%c\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":0,"
+                     ",\n{\"ph\":\"%c\",\"cat\":\"%s\",\"name\":\"%s\",\"pid\":%d,"
                      "\"tid\":%" PRId64 ",\"ts\":%" PRId64 ".%03d%s}",
                      how, escape(category, sizeof category, s->category),
-                     escape(name, sizeof name, s->name), p->thread, t / 1000,
+                     escape(name, sizeof name, s->name), p->rank, p->thread, t / 1000,
                      (int)(t % 1000), args);
     put(p, line, n);
 }
@@ -157,18 +166,19 @@ put_header(struct profiler *p, const struct et_state *s)
 {
     char line[LINE], run[2 * NAME];
     int64_t t = nanoseconds(p);
-    int n = snprintf(line, sizeof line,
-                     "[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":"
-                     "{\"name\":\"%s, rank 0\"}},\n"
-                     "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":%" PRId64
-                     ",\"args\":{\"name\":\"trainer\"}}",
-                     escape(run, sizeof run, s->run_name), p->thread);
+    int n = snprintf(
+        line, sizeof line,
+        "[\n{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":%d,\"args\":"
+        "{\"name\":\"%s, rank %d\"}},\n"
+        "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":%" PRId64
+        ",\"args\":{\"name\":\"trainer\"}}",
+        p->rank, escape(run, sizeof run, s->run_name), p->rank, p->rank, p->thread);
     put(p, line, n);
     n = snprintf(line, sizeof line,
                  ",\n{\"ph\":\"i\",\"s\":\"p\",\"cat\":\"event\",\"name\":\"begin\","
-                 "\"pid\":0,\"tid\":%" PRId64 ",\"ts\":%" PRId64 ".%03d,\"args\":"
+                 "\"pid\":%d,\"tid\":%" PRId64 ",\"ts\":%" PRId64 ".%03d,\"args\":"
                  "{\"unix_seconds\":%.6f,\"finished_batches\":%" PRId64 "}}",
-                 p->thread, t / 1000, (int)(t % 1000), eti_wall(p->cx),
+                 p->rank, p->thread, t / 1000, (int)(t % 1000), eti_wall(p->cx),
                  s->timestamp.batch);
     put(p, line, n);
 }
@@ -181,8 +191,7 @@ open_file(struct et_callback *self, const struct et_state *s)
     snprintf(path, sizeof path, "%s/traces", self->run_directory);
     if (mkdir(path, 0700) != 0 && errno != EEXIST)
         return ET_FAIL(self->cx, ET_EIO, "cannot make %s: %s", path, strerror(errno));
-    snprintf(name, sizeof name, "traces/ep%" PRId64 "-ba%" PRId64 "-rank0.json",
-             s->timestamp.epoch, s->timestamp.batch + 1);
+    snprintf(name, sizeof name, "%srank%d.json", p->stem, p->rank);
     snprintf(path, sizeof path, "%s/%s", self->run_directory, name);
     unlink(path); /* of the same batches, before the run was resumed */
     ET_TRY(eti_output_open(self->cx, self->run_directory, name, &p->file));
@@ -199,6 +208,95 @@ close_file(struct profiler *p)
     eti_output_close(&p->file);
 }
 
+/* ---- several ranks ---- */
+
+/* Ranks of one machine have one monotonic clock. Others are as far apart as the clocks
+ * of day say, which are set by the network: what differs by less is the reading. */
+static et_status
+align_clocks(struct profiler *p, struct et_comm *comm)
+{
+    static const double same = 1e-3; /* seconds */
+    void *block;
+    ET_TRY(et_alloc(p->cx, (size_t)p->world * sizeof(double), &block));
+    double *all = block, own = eti_wall(p->cx) - eti_monotonic(p->cx);
+    et_comm_set_mark(comm, -1, ETI_AT_CLOCK, 0);
+    et_status status = et_comm_all_gather(p->cx, comm, &own, sizeof own, all);
+    double away = status == ET_OK ? own - all[0] : 0;
+    p->offset = fabs(away) < same ? 0 : (int64_t)(away * 1e9);
+    et_free(p->cx, block);
+    return status;
+}
+
+/* Appends the events of rank R's file to OUT; *ANY: there are some. */
+static et_status
+append_trace(struct et_callback *self, const struct profiler *p, int r,
+             struct eti_output *out, bool *any)
+{
+    char path[4096];
+    void *block;
+    struct stat st;
+    int fd;
+    snprintf(path, sizeof path, "%s/%srank%d.json", self->run_directory, p->stem, r);
+    ET_TRY(eti_open_at(self->cx, AT_FDCWD, path, O_RDONLY, 0, &fd));
+    size_t n = fstat(fd, &st) == 0 && st.st_size > 5 ? (size_t)st.st_size : 0;
+    et_status status = et_alloc(self->cx, n + 1, &block);
+    if (status == ET_OK)
+        status = eti_read_all(self->cx, fd, path, block, n, 0);
+    /* "[\n" in front of the events, and "\n]\n" behind them */
+    if (status == ET_OK && n > 0) {
+        if (*any)
+            fputs(",\n", out->f);
+        *any = true;
+        fwrite((char *)block + 2, 1, n - 5, out->f);
+    }
+    if (block)
+        et_free(self->cx, block);
+    eti_close(self->cx, fd);
+    return status;
+}
+
+static et_status
+merge(struct et_callback *self, const struct profiler *p)
+{
+    struct eti_output out = {0};
+    char name[96], path[4096];
+    et_status status = ET_OK;
+    snprintf(name, sizeof name, "%smerged.json", p->stem);
+    snprintf(path, sizeof path, "%s/%s", self->run_directory, name);
+    unlink(path);
+    ET_TRY(eti_output_open(self->cx, self->run_directory, name, &out));
+    bool any = false;
+    fputs("[\n", out.f);
+    for (int r = 0; r < p->world && status == ET_OK; r++) {
+        status = append_trace(self, p, r, &out, &any);
+        eti_output_flush(&out);
+    }
+    fputs("\n]\n", out.f);
+    eti_output_close(&out);
+    return status;
+}
+
+/* The cycle is over on all ranks: their files are whole. */
+static et_status
+end_cycle(struct et_callback *self, struct et_comm *comm)
+{
+    struct profiler *p = self->state;
+    close_file(p);
+    if (!p->stem[0])
+        return ET_OK;
+    if (p->world > 1) {
+        et_comm_set_mark(comm, -1, ETI_AT_TRACE, 0);
+        ET_TRY(et_comm_barrier(self->cx, comm));
+    }
+    if (p->world > 1 && p->rank == 0 && merge(self, p) != ET_OK) {
+        et_report(self->cx, ET_LOG_WARN, "the traces of the ranks are not merged: %s",
+                  et_error_get(self->cx)->message);
+        et_error_clear(self->cx);
+    }
+    p->stem[0] = '\0';
+    return ET_OK;
+}
+
 /* ---- the schedule ---- */
 
 /* The phase of the batch that follows BATCH finished ones, and its cycle. */
@@ -212,8 +310,23 @@ phase_of(const struct et_recipe_profiler *s, int64_t batch, int64_t *cycle)
     return at % length < s->wait + s->warmup ? WARMUP : ACTIVE;
 }
 
+static et_status
+begin_cycle(struct et_callback *self, const struct et_state *s)
+{
+    struct profiler *p = self->state;
+    snprintf(p->stem, sizeof p->stem, "traces/ep%" PRId64 "-ba%" PRId64 "-",
+             s->timestamp.epoch, s->timestamp.batch + 1);
+    if (p->world > 1)
+        ET_TRY(align_clocks(p, s->comm));
+    if (open_file(self, s) == ET_OK)
+        return ET_OK;
+    et_report(self->cx, ET_LOG_WARN, "no profile: %s", et_error_get(self->cx)->message);
+    et_error_clear(self->cx);
+    return ET_OK;
+}
+
 /* Before each batch; not when BEFORE_DATALOADER fires once more at an epoch's end, so
- * that what is done there belongs to the batch before. */
+ * that what is done there belongs to the batch before. And when the run ends. */
 static et_status
 run(struct et_callback *self, enum et_event event, const struct et_state *s,
     struct et_log *log)
@@ -221,21 +334,20 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
     struct profiler *p = self->state;
     int64_t cycle;
     enum phase phase = phase_of(&p->schedule, s->timestamp.batch, &cycle);
-    (void)event;
     (void)log;
-    if (s->train_len > 0 && s->timestamp.batch_in_epoch == s->train_len)
+    p->rank = s->rank;
+    p->world = s->world;
+    if (event == ET_EVENT_FIT_END)
+        phase = IDLE;
+    else if (s->train_len > 0 && s->timestamp.batch_in_epoch == s->train_len)
         return ET_OK;
     if (phase == p->phase && (phase == IDLE || cycle == p->cycle))
         return ET_OK;
-    close_file(p);
+    ET_TRY(end_cycle(self, s->comm));
     p->phase = phase;
     p->cycle = cycle;
     et_ctx_set_tracer(self->cx, phase == IDLE ? NULL : &p->tracer);
-    if (phase != ACTIVE || open_file(self, s) == ET_OK)
-        return ET_OK;
-    et_report(self->cx, ET_LOG_WARN, "no profile: %s", et_error_get(self->cx)->message);
-    et_error_clear(self->cx);
-    return ET_OK;
+    return phase == ACTIVE ? begin_cycle(self, s) : ET_OK;
 }
 
 static void
@@ -257,7 +369,7 @@ static const struct et_callback_class profiler_class = {
             .applies_to = "any",
         },
     .state_size = sizeof(struct profiler),
-    .events = ET_ON(BEFORE_DATALOADER),
+    .events = ET_ON(BEFORE_DATALOADER) | ET_ON(FIT_END),
     .run = run,
     .close = finish,
 };

@@ -10,7 +10,7 @@
 
 /* et_comm_mark's which of what is exchanged between steps. */
 enum eti_exchange {
-    ETI_AT_SETTINGS = -12,
+    ETI_AT_SETTINGS = -15,
     ETI_AT_PARAMETERS,
     ETI_AT_TENSOR,
     ETI_AT_UNREADABLE,
@@ -21,6 +21,9 @@ enum eti_exchange {
     ETI_AT_REQUEST,
     ETI_AT_JOINED,
     ETI_AT_ROWS,
+    ETI_AT_CLOCK,
+    ETI_AT_TRACE,
+    ETI_AT_MEMORY,
 };
 
 enum { ETI_MOST_RANKS = 1024 }; /* as rank_env.h has it */
