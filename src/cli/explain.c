@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/assemble/formulas.h"
 #include "core/compose/timeline.h"
 
 /* ---- one component ---- */
@@ -128,18 +129,19 @@ explain_component(struct cli *c, const struct et_component *i, enum et_kind kind
 
 /* ---- a recipe ---- */
 
-/* An object for each event at which an algorithm may act. */
-static json_t *
-timeline(struct et_algorithm *const *all, int n)
+/* An object in LIST for each event at which an algorithm of A may act. */
+static et_status
+timeline(const struct eti_assembly *a, json_t *list)
 {
+    int n = a->config.n_algorithms, m;
     const struct et_algorithm_class *type[ET_MAX_ALGORITHMS];
-    json_t *list = json_array();
     for (int i = 0; i < n; i++)
-        type[i] = all[i]->type;
+        type[i] = a->algorithm[i]->type;
     for (int e = 0; e < ET_EVENT_COUNT; e++) {
         struct eti_turn turn[ET_MAX_ALGORITHMS];
+        ET_TRY(eti_timeline_with(a->cx, a->config.passes, a->config.n_passes, type, n,
+                                 (enum et_event)e, turn, &m));
         json_t *order = json_array();
-        int m = eti_timeline_at(type, n, (enum et_event)e, turn);
         for (int i = 0; i < m; i++)
             json_array_append_new(order, json_pack("{s:s, s:s, s:s}", "name",
                                                    type[turn[i].who]->info.name, "does",
@@ -151,7 +153,7 @@ timeline(struct et_algorithm *const *all, int n)
                                                   "algorithms", order));
         json_decref(order);
     }
-    return list;
+    return ET_OK;
 }
 
 static const char *
@@ -291,6 +293,43 @@ explain_origin(struct cli *c, const struct et_recipe *recipe)
     return code;
 }
 
+static void
+add_formula(void *data, const struct eti_settled *one)
+{
+    json_t *list = data;
+    json_array_append_new(list,
+                          json_pack("{s:s, s:s, s:s?}", "path", one->path, "formula",
+                                    one->formula, "value", one->value));
+}
+
+/* What formulas in schedules come to, into PLAN (--json) or on paper. Where the data
+ * are not here it is what the recipe alone tells. */
+static int
+explain_formulas(struct cli *c, const struct et_recipe *recipe, json_t *plan)
+{
+    struct eti_placeholders p = eti_nothing_known;
+    json_t *list = json_array(), *one;
+    size_t i;
+    if (eti_has_formulas(recipe) &&
+        eti_placeholders_measure(c->cx, recipe, &p) != ET_OK) {
+        et_error_clear(c->cx);
+        eti_placeholders_of(recipe, NULL, NULL, &p);
+    }
+    et_status status = eti_formulas_settle(c->cx, recipe, &p, false, add_formula, list);
+    if (status == ET_OK && c->opt.json && json_array_size(list) > 0)
+        json_object_set(plan, "formulas", list);
+    if (status == ET_OK && !c->opt.json)
+        json_array_foreach(list, i, one)
+        {
+            const char *value = text_of(one, "value");
+            et_print(stdout, "%-20s %s = %s\n", text_of(one, "path"),
+                     text_of(one, "formula"),
+                     value ? value : "not known before the data are read");
+        }
+    json_decref(list);
+    return status == ET_OK ? CLI_OK : cli_fail_status(c, ETI_STAGE_RECIPE, status);
+}
+
 /* The learning rate of RECIPE into PLAN (--json) or on paper. A run whose data are not
  * here, or that is measured in seconds, is explained without. */
 static int
@@ -349,12 +388,16 @@ explain_timeline(struct cli *c, struct et_recipe *recipe)
     int code = CLI_OK;
     json_t *plan = plan_json(recipe);
     if (c->opt.json)
+        code = explain_formulas(c, recipe, plan);
+    if (c->opt.json && code == CLI_OK)
         code = explain_rate(c, recipe, plan);
+    json_t *list = json_array();
     et_status status = assemble(c, recipe, &a);
+    if (status == ET_OK)
+        status = timeline(&a, list);
     if (code != CLI_OK || status != ET_OK) {
         code = code != CLI_OK ? code : cli_fail_status(c, a.stage, status);
     } else {
-        json_t *list = timeline(a.algorithm, a.config.n_algorithms);
         json_t *groups =
             cli_has_groups(recipe) ? cli_groups_json(c->cx, recipe, &a) : NULL;
         if (c->opt.json) {
@@ -364,16 +407,18 @@ explain_timeline(struct cli *c, struct et_recipe *recipe)
             code = cli_print_json(json_incref(plan));
         } else {
             print_plan(plan);
+            code = explain_formulas(c, recipe, plan);
             if (json_array_size(list) > 0)
                 printf("\nevent               order and action\n");
             print_timeline(list);
             if (groups)
                 cli_print_groups(groups);
-            code = explain_rate(c, recipe, plan);
+            if (code == CLI_OK)
+                code = explain_rate(c, recipe, plan);
         }
         json_decref(groups);
-        json_decref(list);
     }
+    json_decref(list);
     json_decref(plan);
     eti_assembly_release(&a);
     return code;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/assemble/assemble.h"
+#include "core/assemble/formulas.h"
 #include "core/assemble/parts.h"
 #include "core/assemble/saving.h"
 #include "core/data/stand_in.h"
@@ -368,6 +369,18 @@ choose_groups(struct eti_assembly *a)
     return ET_OK;
 }
 
+/* What is measured of stand-ins is not what the run will have. */
+static et_status
+settle_formulas(struct eti_assembly *a)
+{
+    struct eti_placeholders p;
+    if (!eti_has_formulas(a->recipe))
+        return ET_OK;
+    eti_placeholders_of(a->recipe, a->train.loader, a->eval[0].loader, &p);
+    bool all = !a->stands_in && a->config.n_evaluators == a->recipe->eval_data.n;
+    return eti_formulas_settle(a->cx, a->recipe, &p, all, NULL, NULL);
+}
+
 static et_status
 choose_rules(struct eti_assembly *a)
 {
@@ -557,6 +570,7 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
     ET_TRY(open_train(a, options));
     ET_TRY(open_eval(a, options));
     ET_TRY(make_model(a));
+    ET_TRY(settle_formulas(a));
     ET_TRY(choose_rules(a));
     ET_TRY(choose_metrics(a));
     ET_TRY(eti_assemble_algorithms(a, recipe));

@@ -7,6 +7,7 @@
 
 #include "core/assemble/assemble.h"
 #include "core/assemble/curve.h"
+#include "core/assemble/formulas.h"
 
 /* What is known of the run. */
 struct shape {
@@ -147,6 +148,16 @@ measure_data(struct et_ctx *cx, const struct et_part *part, struct shape *s)
     return status;
 }
 
+static et_status
+settle_formulas(struct et_ctx *cx, const struct et_recipe *recipe)
+{
+    struct eti_placeholders p;
+    if (!eti_has_formulas(recipe))
+        return ET_OK;
+    ET_TRY(eti_placeholders_measure(cx, recipe, &p));
+    return eti_formulas_settle(cx, recipe, &p, true, NULL, NULL);
+}
+
 et_status
 eti_curve_of_recipe(struct et_ctx *cx, const struct et_recipe *recipe,
                     struct eti_curve *out)
@@ -160,7 +171,7 @@ eti_curve_of_recipe(struct et_ctx *cx, const struct et_recipe *recipe,
         .length = {.dataloader_len = -1,
                    .scale_schedule_ratio = recipe->scale_schedule_ratio},
     };
-    bool any_by_epoch = false;
+    bool any_by_epoch = eti_has_formulas(recipe);
     *out = (struct eti_curve){.cx = cx, .by_epoch = recipe->scheduler.n > 0};
     for (int i = 0; i < recipe->scheduler.n && s.n_schedules < ETI_MAX_SCHEDULERS;
          i++) {
@@ -178,6 +189,7 @@ eti_curve_of_recipe(struct et_ctx *cx, const struct et_recipe *recipe,
                                   &s.length.max_duration));
     if (needs_data(cx, &s, any_by_epoch) && recipe->train_data.component)
         ET_TRY(measure_data(cx, &recipe->train_data, &s));
+    ET_TRY(settle_formulas(cx, recipe));
     return trace(cx, &s, out);
 }
 

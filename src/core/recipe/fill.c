@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "core/recipe/options.h"
+#include "core/sched/placeholder.h"
 
 const char *
 eti_path_join(char buf[ETI_PATH_BYTES], const char *path, const char *key)
@@ -149,6 +150,42 @@ fill_text(const struct eti_fill *fill, const struct et_option *row, char **field
     return ET_OK;
 }
 
+/* ---- formulas of how long a run is ---- */
+
+/* The type of one item of a list of TYPE, else TYPE. */
+static enum et_option_type
+single_type(enum et_option_type type)
+{
+    return type == ET_OPT_FLOATS  ? ET_OPT_FLOAT
+           : type == ET_OPT_TIMES ? ET_OPT_TIME
+           : type == ET_OPT_TEXTS ? ET_OPT_TEXT
+                                  : type;
+}
+
+/* Is V, for ROW or an item of it, a formula that is put in later? What is wrong with it
+ * is reported. */
+static bool
+takes_formula(const struct eti_fill *fill, const struct et_option *row,
+              const struct et_value *v, const char *path)
+{
+    enum et_option_type type = single_type(row->type);
+    struct et_place at = eti_value_place(v);
+    struct et_error why = {0};
+    char out[64];
+    bool known;
+    if (!fill->takes_formulas || v->type != ET_VALUE_STRING ||
+        (type != ET_OPT_TIME && type != ET_OPT_FLOAT) || !eti_is_formula(v->text))
+        return false;
+    et_status status = eti_formula_text(v->text, type, &eti_nothing_known, out,
+                                        sizeof out, &known, &why);
+    if (status != ET_OK && known)
+        et_diagnostics_add(fill->errors, ET_E_VALUE, &at, path,
+                           "formulas are of NUM_EPOCHS, NUM_UPDATE_STEPS_PER_EPOCH, "
+                           "TRAIN_DATALOADER_LEN and EVAL_DATALOADER_LEN",
+                           "%s", why.message);
+    return true;
+}
+
 /* ---- lists ---- */
 
 /* The items of V: a single value stands for a list of one. */
@@ -177,14 +214,9 @@ fill_item(const struct eti_fill *fill, const struct et_option *row, void *item,
         *fits = read_time(row, v, item);
     else if ((*fits = is_text(v)))
         ET_TRY(own_text(fill->cx, NULL, v->text, item));
-    if (!*fits) {
-        static const enum et_option_type single[ET_OPT_COUNT] = {
-            [ET_OPT_FLOATS] = ET_OPT_FLOAT,
-            [ET_OPT_TIMES] = ET_OPT_TIME,
-            [ET_OPT_TEXTS] = ET_OPT_TEXT,
-        };
+    if (!*fits && !takes_formula(fill, row, v, path)) {
         struct et_option one = *row;
-        one.type = single[row->type];
+        one.type = single_type(row->type);
         return eti_refuse(fill, &one, v, path);
     }
     return ET_OK;
@@ -346,7 +378,9 @@ eti_fill_option(const struct eti_fill *fill, const struct et_option *row, void *
         return eti_fill_parts(fill, row, field, v, path);
     default:
         if (choice < 0)
-            return read_simple(row, field, v) ? ET_OK : eti_refuse(fill, row, v, path);
+            return read_simple(row, field, v) || takes_formula(fill, row, v, path)
+                       ? ET_OK
+                       : eti_refuse(fill, row, v, path);
     }
     eti_option_release(row, field);
     return ET_OK;

@@ -118,7 +118,9 @@ make_part(const struct eti_fill *fill, const struct et_option *row,
         {.table = name_table},
     };
     bool is_checked = is_given && !part->off;
-    return is_checked ? eti_fill_mapping(fill, targets, 3, v, path) : ET_OK;
+    struct eti_fill own = *fill;
+    own.takes_formulas = row->kind == ET_KIND_SCHEDULER && part->value;
+    return is_checked ? eti_fill_mapping(&own, targets, 3, v, path) : ET_OK;
 }
 
 /* What a part of ROW without a name is: the row's default, or what there is only one

@@ -8,6 +8,7 @@
 
 #include "core/base/need.h"
 #include "core/recipe/recipe.h"
+#include "core/sched/placeholder.h"
 
 struct walker {
     struct et_ctx *cx;
@@ -175,6 +176,20 @@ is_chosen(const struct et_option *row, const char *text)
     return is_plain && is_open && strcmp(text, row->def ? row->def : "null") != 0;
 }
 
+/* Is AT, what was written for ROW, a formula of how long the run is, or a list with
+ * one? */
+static bool
+is_formula(const struct et_option *row, const struct et_value *at)
+{
+    bool formula = false;
+    if (!at || (row->type != ET_OPT_TIME && row->type != ET_OPT_FLOAT &&
+                row->type != ET_OPT_TIMES && row->type != ET_OPT_FLOATS))
+        return false;
+    for (const struct et_value *v = at->first; v; v = v->next)
+        formula |= eti_is_formula(v->text);
+    return formula || eti_is_formula(at->text);
+}
+
 static void
 walk_row(struct walker *w, const struct et_option *row, const void *options,
          struct spot *s)
@@ -194,7 +209,11 @@ walk_row(struct walker *w, const struct et_option *row, const void *options,
         walk_block(w, row, field, &below);
         return;
     }
-    eti_text_add_option(&t, row, options);
+    if (is_formula(row, at))
+        eti_text_add_value(&t,
+                           at); /* as it was written: it may come to another value */
+    else
+        eti_text_add_option(&t, row, options);
     if (t.status == ET_OK)
         emit(w, s, row->name, t.text, at, !at && is_chosen(row, t.text));
     else

@@ -25,7 +25,7 @@ struct reader {
 static double __attribute__((format(printf, 3, 4)))
 fail(struct reader *r, const char *at, const char *format, ...)
 {
-    char what[160];
+    char what[320];
     va_list args;
     if (r->failed)
         return 0;
@@ -106,7 +106,7 @@ call(struct reader *r, const char *name, int n)
 static double
 variable(struct reader *r, const char *name, int n)
 {
-    char all[128] = "pi";
+    char all[256] = "pi";
     for (int i = 0; i < r->n; i++) {
         if ((int)strlen(r->v[i].name) == n &&
             strncmp(r->v[i].name, name, (size_t)n) == 0)
