@@ -8,6 +8,11 @@ for program in own_loop functional custom_algorithm custom_op distillation; do
     ok $? "examples/$program trains and learns"
     sed 's/^/# /' out
 done
+"$ET_BUILDDIR/examples/own_epoch" >out 2>&1
+ok $? "examples/own_epoch trains by an epoch of its own"
+grep -q 'ends after [0-9]* batches' out
+ok $? 'which ends early'
+sed 's/^/# /' out
 # The same twice: the second goes on where the first has ended.
 cat >r.yaml <<'R'
 max_duration: 4ba

@@ -21,13 +21,13 @@ ok $? 'examples/plugin_pass.c is built from the headers alone'
 cat >r.yaml <<'R'
 max_duration: 4ba
 seed: 3
-model: {name: mlp, hidden: 16, layers: 1}
+model: {name: resnet8, num_classes: 10}
 train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}
 optimizer: {name: sgd, lr: 0.1}
 loggers: {jsonl: }
 R
-one='mixup: {alpha: 0.3}, cutout: {}, colout: {}'
-other='colout: {}, mixup: {alpha: 0.3}, cutout: {}'
+one='mixup: {alpha: 0.3}, colout: {}, cutout: {}'
+other='cutout: {}, mixup: {alpha: 0.3}, colout: {}'
 run explain r.yaml "algorithms={$one}"
 cp out plain
 run explain r.yaml 'plugins=[by_name]' "algorithms={$one}"
