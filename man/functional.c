@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* functional.c: of etude-functional(3) and etude-dist(3), the functions, from the header that declares
- * them: what a comment says stands below what it is about. */
+/* functional.c: of etude-functional(3) and etude-dist(3), the functions, from the
+ * header that declares them: what a comment says stands below what it is about. */
 #include "man/tables.h"
 
 #include "config.h"
@@ -92,7 +92,7 @@ print_declarations(FILE *out, const char *text, const char *end)
 {
     static const char status[] = "ET_NODISCARD ";
     char line[MOST];
-    fputs(".Bd -literal\n", out);
+    bool any = false;
     while (text < end) {
         int depth = 0;
         const char *stop = text;
@@ -103,11 +103,14 @@ print_declarations(FILE *out, const char *text, const char *end)
         if (strncmp(from, status, sizeof status - 1) == 0)
             from += sizeof status - 1;
         /* that a struct is there says nothing */
-        if (*from && !(strncmp(from, "struct ", 7) == 0 && !strchr(from, '(')))
+        if (*from && !(strncmp(from, "struct ", 7) == 0 && !strchr(from, '('))) {
+            fputs(any ? "" : ".Bd -literal\n", out);
             print_filled(out, from);
+            any = true;
+        }
         text = stop + (stop < end);
     }
-    fputs(".Ed\n.Pp\n", out);
+    fputs(any ? ".Ed\n.Pp\n" : "", out);
 }
 
 void

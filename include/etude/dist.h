@@ -15,13 +15,13 @@
  * the only rank, needs no set-up, and every collective is done at once.
  *
  * All ranks call the same collectives in the same order, with the same sizes. A rank
- * that calls another one, or is late, or has ended, is an error in all the others: EPEER
- * with a sentence that names it, at once where the rank's process is gone, else when the
- * time is over. After that every collective fails; end and start again.
+ * that calls another one, or is late, or has ended, is an error in all the others:
+ * EPEER with a sentence that names it, at once where the rank's process is gone, else
+ * when the time is over. After that every collective fails; end and start again.
  *
  * Memory is the host's: what a tensor holds goes through et_tensor_read and
- * et_tensor_write. Within a step use et_all_reduce (op.h), which runs beside other work.
- * examples/dist.c trains so. etude-dist(3) has this text.
+ * et_tensor_write. Within a step use et_all_reduce (op.h), which runs beside other
+ * work. examples/dist.c trains so. etude-dist(3) has this text.
  *
  * Source: MosaicML Composer, composer/utils/dist.py. Differs: an object in place of a
  * global; objects are bytes. */
@@ -102,8 +102,8 @@ ET_NODISCARD et_status et_dist_all_gather_object(struct et_ctx *cx, struct et_di
 ET_NODISCARD et_status et_dist_gather_object(struct et_ctx *cx, struct et_dist *d,
                                              const void *data, size_t bytes, int dst,
                                              struct et_dist_object **out);
-/* *DATA, *BYTES long, of rank SRC, where it stays as it is; the others get a copy, which
- * et_free frees, whatever *DATA was. */
+/* *DATA, *BYTES long, of rank SRC, where it stays as it is; the others get a copy,
+ * which et_free frees, whatever *DATA was. */
 ET_NODISCARD et_status et_dist_broadcast_object(struct et_ctx *cx, struct et_dist *d,
                                                 void **data, size_t *bytes, int src);
 

@@ -218,8 +218,8 @@ ET_NODISCARD et_status et_trainer_next_batch(struct et_trainer *t, bool *got);
 /* Sets the learning rate; forward, loss, backward and update of that batch, with all
  * events from BEFORE_TRAIN_BATCH to AFTER_TRAIN_BATCH. */
 ET_NODISCARD et_status et_trainer_train_batch(struct et_trainer *t);
-/* Counts the batch; BATCH_END, the record, evaluations and checkpoints that are due, the
- * batch's memory. */
+/* Counts the batch; BATCH_END, the record, evaluations and checkpoints that are due,
+ * the batch's memory. */
 ET_NODISCARD et_status et_trainer_end_batch(struct et_trainer *t);
 /* The three as above, until the epoch is over: what a trainer does otherwise. DATA is
  * not read. */

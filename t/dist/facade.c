@@ -49,7 +49,7 @@ know_themselves(struct et_ctx *cx, struct et_comm *c, void *data)
     struct et_dist *d;
     (void)c;
     EXPECT(et_dist_init(cx, 0, &d) == ET_OK);
-    int rank = atoi(getenv("RANK"));
+    int rank = (int)strtol(getenv("RANK"), NULL, 10);
     EXPECT(et_dist_global_rank(d) == rank && et_dist_local_rank(d) == rank);
     EXPECT(et_dist_world_size(d) == *world && et_dist_local_world_size(d) == *world);
     EXPECT(et_dist_node_rank(d) == 0 && et_dist_node_count(d) == 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An epoch that a program writes by its steps: the default one so written is the same to
- * the bit; it may end early; steps in another order are refused. */
+/* An epoch that a program writes by its steps: the default one so written is the same
+ * to the bit; it may end early; steps in another order are refused. */
 #include "config.h"
 
 #include <stdio.h>

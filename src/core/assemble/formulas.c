@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* formulas.c: see formulas.h. A recipe keeps its text: formulas are read there, and what
- * they come to goes into the options as if it had been written. So they may be settled
- * again, for another length. */
+/* formulas.c: see formulas.h. A recipe keeps its text: formulas are read there, and
+ * what they come to goes into the options as if it had been written. So they may be
+ * settled again, for another length. */
 #include "config.h"
 
 #include <math.h>

@@ -15,10 +15,11 @@
  *     {"ph":"E","cat":"kernel","name":"conv2d","pid":0,"tid":7,"ts":13.6}
  *     ]
  *
- * ts in microseconds of the monotonic clock of rank 0's machine. Only whole events are handed to the
- * system, so a run that is killed leaves a file that lacks no more than its bracket,
- * which both readers allow. The graph computes where values are asked for: kernels
- * stand inside "replay", while "forward" and "backward" are the building of nodes.
+ * ts in microseconds of the monotonic clock of rank 0's machine. Only whole events are
+ * handed to the system, so a run that is killed leaves a file that lacks no more than
+ * its bracket, which both readers allow. The graph computes where values are asked for:
+ * kernels stand inside "replay", while "forward" and "backward" are the building of
+ * nodes.
  *
  * Source: MosaicML Composer, Profiler, cyclic_schedule, JSONTraceHandler. Differs: the
  * schedule counts batches of the run, not of the epoch. */

@@ -23,9 +23,8 @@ struct eti_fill {
     const struct eti_foreign *foreign;  /* ends with THEIRS NULL; may be NULL */
     const struct et_value *beside; /* the mapping that is being read; NULL: none is */
     struct et_diagnostics *errors;
-    bool
-        takes_formulas; /* a schedule's: of how long the run is (placeholder.h); they are
-                            checked, and the option keeps its default */
+    bool takes_formulas; /* a schedule's, of how long the run is (placeholder.h): they
+                            are checked, and the option keeps its default */
     bool is_brief; /* the values end with the call: trees are copied, not borrowed */
 };
 

@@ -21,8 +21,8 @@ struct etd_spawned {
  * ranks (rank_env.h), and waits for all of them. Of L: nproc, world, base, node, host,
  * port. TIMEOUT_S: what a collective may take; 0: as the environment says. Once a rank
  * has failed the others have ten seconds to find that out, and are ended then; SIGINT,
- * SIGTERM and SIGHUP are passed on, and a second one ends them at once. ENOENT, EIO: the
- * program cannot be started. */
+ * SIGTERM and SIGHUP are passed on, and a second one ends them at once. ENOENT, EIO:
+ * the program cannot be started. */
 ET_NODISCARD et_status etd_spawn(struct et_ctx *cx, const struct etd_launch *l,
                                  int timeout_s, char *const *argv,
                                  struct etd_spawned *out);

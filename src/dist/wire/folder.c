@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* folder.c: the user's own folder, in which runs and workers listen, and ranks find each
- * other: see endpoint.h. */
+/* folder.c: the user's own folder, in which runs and workers listen, and ranks find
+ * each other: see endpoint.h. */
 #include "config.h"
 
 #include "dist/wire/endpoint.h"
