@@ -166,7 +166,7 @@ struct et_resize_attr {
     int64_t shape[4]; /* the shape to produce (gradient: the input's) */
 };
 
-/* image_batch: height and width of the frames; the result's dtype: the table's
+/* image_batch, image_augment: height and width of the result; its dtype: the table's
  * (ET_NONE), or BF16 or F16, to which those of an F32 table are rounded. */
 struct et_image_batch_attr {
     int64_t shape[2];
@@ -186,6 +186,61 @@ enum et_frame_number {
     ET_FRAME_X_MAX = 6,   /* see X_MIN */
     ET_FRAME_FLIPPED = 7, /* not 0: left and right are exchanged, within the frame */
     ET_FRAME_NUMBERS = 8
+};
+
+/* image_augment's second operand: a row of it is a struct et_shown, and behind it there
+ * is room for some struct et_pixel_change; all as numbers of 32 bits. */
+enum { ET_SHOWN_NUMBERS = 38, ET_CHANGE_NUMBERS = 8, ET_MAX_CHANGES = 12 };
+
+/* One axis of what a sample shows of its raw image, as struct et_view has it
+ * (transform.h): pixel FROM + i of the result has its middle at ORIGIN + (i + 1/2) STEP
+ * of the image, and sees nothing outside [LO, HI) there. Those outside [FROM, TO) are
+ * black. */
+struct et_shown_axis {
+    double origin, step;
+    int32_t lo, hi, from, to;
+};
+
+/* What a sample shows. Where TURNED is not 0 the axes make a picture of H x W of which
+ * the result is the turned one: its pixel (i, j) lies there at x = t[0] (j + 1/2) +
+ * t[1] (i + 1/2) + t[2], y = t[3] (j + 1/2) + t[4] (i + 1/2) + t[5], and is black where
+ * that is outside, or (i, j) outside of rows [EDGE[0], EDGE[1]) and columns [EDGE[2],
+ * EDGE[3]). */
+struct et_shown {
+    int32_t sample;    /* which raw image; outside of them: NaN */
+    int32_t n_changes; /* behind it */
+    int32_t filter;    /* enum et_filter (transform.h), of the axes */
+    int32_t turned;    /* 1: by the nearest pixel, 2: between four */
+    struct et_shown_axis y, x;
+    double turn[6];
+    int32_t h, w, edge[4];
+};
+
+/* What is done with the bytes of a picture. CUT: cut off to a whole number from 0 to
+ * 255; GREY: cut(0.2989 R + 0.587 G + 0.114 B). */
+enum et_change_kind {
+    ET_CHANGE_BLEND = 0, /* cut(v OWN + OTHER) */
+    ET_CHANGE_CONTRAST =
+        1, /* cut(v OWN + m OTHER), m: the mean of the picture's grey */
+    ET_CHANGE_SATURATION = 2, /* cut(v OWN + grey OTHER) */
+    ET_CHANGE_HUE = 3,        /* turned by OWN of six parts of a turn */
+    ET_CHANGE_GREY = 4,
+    ET_CHANGE_INVERT = 5,       /* 255 - v */
+    ET_CHANGE_POSTERIZE = 6,    /* its upper VALUE bits */
+    ET_CHANGE_SOLARIZE = 7,     /* 255 - v where that is VALUE at least */
+    ET_CHANGE_AUTOCONTRAST = 8, /* each channel stretched to 0 .. 255 */
+    ET_CHANGE_EQUALIZE = 9,     /* each channel with an even histogram */
+    ET_CHANGE_ERASE = 10,       /* H x W pixels from (Y, X) on become VALUE */
+    ET_CHANGES = 11
+};
+
+/* One of them. Pictures have one channel or three, which are red, green, blue; those of
+ * one channel have no saturation and no hue. */
+struct et_pixel_change {
+    int32_t kind;       /* enum et_change_kind; another one changes nothing */
+    int32_t y, x, h, w; /* ERASE */
+    int32_t value;
+    float own, other;
 };
 
 /* pack: n arrays into one flat array, each in its memory order, zeros between. */

@@ -374,6 +374,19 @@ struct et_tensor *et_random_bernoulli(struct et_graph *g, struct et_tensor *rng,
 struct et_tensor *et_image_batch(struct et_graph *g, struct et_tensor *raw,
                                  struct et_tensor *frames, struct et_tensor *table,
                                  int64_t height, int64_t width);
+/* The same of pictures that are resized, turned and changed too: raw U8 [S,C,R,Q] of at
+ * most four channels, rows I32 [N,ET_SHOWN_NUMBERS + k ET_CHANGE_NUMBERS] (struct
+ * et_shown, in attr.h, and k <= ET_MAX_CHANGES changes), table [C,256] ->
+ * [N,C,HEIGHT,WIDTH] of the table's dtype. No gradient.
+ *
+ *   y[n,c,i,j] = table[c][p(i,j)[c]],  p = change_m(... change_1(show(raw[s])))
+ *
+ * Every step in between is a byte, as on the host (et_loader_next), and computed as
+ * there. Rows may hold anything: what they say of pixels that are not there is black.
+ */
+struct et_tensor *et_image_augment(struct et_graph *g, struct et_tensor *raw,
+                                   struct et_tensor *rows, struct et_tensor *table,
+                                   int64_t height, int64_t width);
 
 #ifdef __cplusplus
 }

@@ -376,6 +376,7 @@ static void (*const families[ET_OP_COUNT])(struct bench *) = {
     [ET_OP_dropout] = cases_dropout,
     [ET_OP_random] = cases_random,
     [ET_OP_image_batch] = cases_image_batch,
+    [ET_OP_image_augment] = cases_image_augment,
 };
 
 static bool

@@ -403,3 +403,16 @@ build_frames(struct bench *b, struct edge *e, const int64_t *n)
 }
 FORM(frames, .sizes = "NHW", .usual = {9, 4, 5},
      .tiles = {NULL, NULL, TILES(ETK_LANES_V4)});
+
+static void
+build_rows_shown(struct bench *b, struct edge *e, const int64_t *n)
+{
+    e->attr.image_batch = (struct et_image_batch_attr){.shape = {n[1], n[2]}};
+    e->t = (struct trial){ATTR(e->attr.image_batch),
+                          IN(operand(b, ET_U8, INDEX, 256, ROW, SHAPE(3, 2, 5, 6)),
+                             operand(b, ET_I32, INDEX, 6, ROW,
+                                     SHAPE(n[0], ET_SHOWN_NUMBERS + ET_CHANGE_NUMBERS)),
+                             edge_floats(b, e, NORMAL, ROW, SHAPE(2, 256)))};
+}
+FORM(rows_shown, .sizes = "NHW", .usual = {9, 4, 5},
+     .tiles = {NULL, NULL, TILES(ETK_LANES_V4)});

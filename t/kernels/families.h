@@ -23,6 +23,7 @@ cases_fn cases_reduce, cases_sum_squares, cases_segments, cases_argmax, cases_to
     cases_matmul;
 cases_fn cases_copy, cases_concat, cases_pack, cases_pad, cases_flip;
 cases_fn cases_take, cases_gather, cases_dropout, cases_image_batch;
+cases_fn cases_image_augment;
 cases_fn cases_sort, cases_cumsum, cases_random;
 cases_fn cases_conv2d, cases_conv2d_fused, cases_conv2d_grad_input,
     cases_conv2d_grad_weight;

@@ -504,6 +504,24 @@ static const struct test tests[] = {
      "!dtype mismatch: image_batch: raw has dtype f32; it must have u8"},
     {"a frame has pixels", ET_OP_image_batch, ATTR(image_batch, .shape = {0, 6}),
      "u8[9,3,8,8] i32[2,8] f32[3,256]", "!shape mismatch: image_batch: frames of 0x6"},
+    {"rows with two changes on raw images are a batch", ET_OP_image_augment,
+     ATTR(image_batch, .shape = {5, 6}), "u8[9,3,8,8] i32[2,54] f32[3,256]",
+     "f32[2,3,5,6]cl"},
+    {"a row is whole changes", ET_OP_image_augment, ATTR(image_batch, .shape = {5, 6}),
+     "u8[9,3,8,8] i32[2,53] f32[3,256]",
+     "!shape mismatch: image_augment: rows of 53 numbers: there are 38, and 8 more for "
+     "each of at most 12 changes"},
+    {"of which there are twelve at most", ET_OP_image_augment,
+     ATTR(image_batch, .shape = {5, 6}), "u8[9,3,8,8] i32[2,142] f32[3,256]",
+     "!shape mismatch: image_augment: rows of 142 numbers: there are 38, and 8 more "
+     "for "
+     "each of at most 12 changes"},
+    {"pictures have four channels at most", ET_OP_image_augment,
+     ATTR(image_batch, .shape = {5, 6}), "u8[9,5,8,8] i32[2,38] f32[5,256]",
+     "!shape mismatch: image_augment: images of 5 channels: there are 4 at most"},
+    {"rows are whole numbers", ET_OP_image_augment, ATTR(image_batch, .shape = {5, 6}),
+     "u8[9,3,8,8] f32[2,38] f32[3,256]",
+     "!dtype mismatch: image_augment: rows has dtype f32; it must have i32"},
 };
 
 static const char *

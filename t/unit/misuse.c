@@ -124,6 +124,9 @@ says(struct et_graph *g, const char *want)
     X(et_image_batch, 1, et_image_batch(g, NULL, i, x, 1, 1))                          \
     X(et_image_batch, 2, et_image_batch(g, p, NULL, x, 1, 1))                          \
     X(et_image_batch, 3, et_image_batch(g, p, i, NULL, 1, 1))                          \
+    X(et_image_augment, 1, et_image_augment(g, NULL, i, x, 1, 1))                      \
+    X(et_image_augment, 2, et_image_augment(g, p, NULL, x, 1, 1))                      \
+    X(et_image_augment, 3, et_image_augment(g, p, i, NULL, 1, 1))                      \
     X(et_smooth_labels, 1, et_smooth_labels(g, NULL, i, 0.1))                          \
     X(et_smooth_labels, 2, et_smooth_labels(g, x, NULL, 0.1))                          \
     X(et_mixup_batch, 1, et_mixup_batch(g, NULL, x, i, v))                             \

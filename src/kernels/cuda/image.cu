@@ -2,6 +2,7 @@
 /* image.cu: batches of images from raw ones: see et_image_batch in op.h. */
 #include "kernels/cuda/image.h"
 #include "kernels/cuda/kernel.cuh"
+#include "kernels/cuda/table.cuh"
 
 enum {
     THREADS = 256,
@@ -65,27 +66,6 @@ byte_at(const etk_image &k, const frame &f, const uint8_t *raw, const place &p)
                 : 0;
 }
 
-/* An element of the table as one of the result: itself, or rounded. */
-template <class To, class From>
-static __device__ __forceinline__ To
-element_of(From v)
-{
-    return etk_down<To>(v);
-}
-template <> __device__ __forceinline__ uint16_t element_of(uint16_t v) { return v; }
-template <> __device__ __forceinline__ uint32_t element_of(uint32_t v) { return v; }
-template <> __device__ __forceinline__ uint64_t element_of(uint64_t v) { return v; }
-
-/* NaN; of bits of any float all ones. */
-template <class To>
-static __device__ __forceinline__ To
-nothing()
-{
-    return (To) ~(To)0;
-}
-template <> __device__ __forceinline__ etk_bf16 nothing() { return etk_down<etk_bf16>(NAN); }
-template <> __device__ __forceinline__ etk_f16 nothing() { return etk_down<etk_f16>(NAN); }
-
 /* A block takes tiles of THREADS * LANES neighbours of one sample's result, tile
  * blockIdx.x, blockIdx.x + gridDim.x, ... of n * tiles; thread t of it the elements
  * t * LANES + [0, LANES) of the tile, where the sample has so many (LANES divides it,
@@ -109,7 +89,7 @@ image_batch(const etk_image k, etk_divisor channels, etk_divisor width,
     if (shared) {
         for (int t = threadIdx.x; t < k.channels * 256; t += THREADS)
             copy[t] =
-                element_of<To>(table[t / 256 * k.table[0] + t % 256 * k.table[1]]);
+                etk_element_of<To>(table[t / 256 * k.table[0] + t % 256 * k.table[1]]);
         __syncthreads();
     }
     for (int64_t at = blockIdx.x; at < k.n * tiles; at += gridDim.x) {
@@ -128,8 +108,8 @@ image_batch(const etk_image k, etk_divisor channels, etk_divisor width,
             p = place_of(e + lane, channels, width);
             uint32_t byte = exists ? byte_at(k, f, raw, p) : 0;
             To v = shared ? copy[p.c * 256 + byte]
-                          : element_of<To>(table[p.c * k.table[0] + byte * k.table[1]]);
-            y.v[lane] = exists ? v : nothing<To>();
+                          : etk_element_of<To>(table[p.c * k.table[0] + byte * k.table[1]]);
+            y.v[lane] = exists ? v : etk_nothing<To>();
         }
         if (k.plain)
             *(etk_pack<To, LANES> *)(out + n * per_sample + e) = y;

@@ -26,6 +26,15 @@ struct etk_image {
     bool wide_frames; /* rows of the frames are 32 bytes, and begin at such */
     int sm_count;
 };
+/* The same of pictures that are turned and changed: rows of NUMBERS, whose strides are
+ * those of the frames. */
+struct etk_augment {
+    struct etk_image image;
+    int numbers;
+};
+cudaError_t etk_launch_image_augment(const struct etk_augment *, const uint8_t *raw,
+                                     const int32_t *rows, const void *table, void *out,
+                                     cudaStream_t);
 /* WIDE: results may be stored 16 bytes at a time. */
 cudaError_t etk_launch_image_batch(const struct etk_image *, bool wide,
                                    const uint8_t *raw, const int32_t *frames,
