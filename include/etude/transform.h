@@ -21,6 +21,7 @@
 
 #include <stdint.h>
 
+#include "etude/attr.h"
 #include "etude/ctx.h"
 #include "etude/option.h"
 #include "etude/rng.h"
@@ -109,6 +110,9 @@ struct et_canvas {
  * NULL: no memory. */
 void *et_canvas_room(struct et_canvas *c, size_t bytes);
 
+/* Makes one change of the canvas. */
+void et_canvas_change(struct et_canvas *c, const struct et_pixel_change *change);
+
 /* ---- a transform ---- */
 
 struct et_transform_class {
@@ -130,6 +134,14 @@ struct et_transform_class {
                         struct et_error *why);
     /* Values: what byte 0..255 of channel C becomes, from byte / 255. */
     double (*value)(const void *options, int c, double v);
+    /* Pixels, where they are told instead of done, so that a device can do them (both
+     * optional, and set together). How many changes there are at most; 0: these options
+     * cannot be told. */
+    int (*n_changes)(const void *options);
+    /* Draws what PIXELS draws for a picture of H x W, and writes the changes that it
+     * makes to OUT, in order. Returns how many. */
+    int (*changes)(const void *options, struct et_rng *r, int64_t h, int64_t w,
+                   struct et_pixel_change *out);
 };
 extern const struct et_transform_class *const et_transform_classes[];
 /* By name; NULL if there is none. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* random_autocontrast.c: values stretched to 0 .. 255, with probability p. */
 #include "core/data/transform_rows.h"
-#include "core/image/levels.h"
 
 struct options {
     double p;
@@ -12,13 +11,28 @@ static const struct et_option option_table[] = {
     {.name = NULL},
 };
 
+static int
+n_changes(const void *options)
+{
+    (void)options;
+    return 1;
+}
+
+static int
+changes(const void *options, struct et_rng *r, int64_t h, int64_t w,
+        struct et_pixel_change *out)
+{
+    const struct options *o = options;
+    (void)h;
+    (void)w;
+    return eti_transform_maybe(o->p, ET_CHANGE_AUTOCONTRAST, 0, r, out);
+}
+
 static et_status
 pixels(const void *options, struct et_rng *r, struct et_canvas *c, struct et_error *why)
 {
-    const struct options *o = options;
     (void)why;
-    if (et_rng_uniform(r) < o->p)
-        eti_autocontrast(c);
+    eti_transform_do(changes, options, r, c);
     return ET_OK;
 }
 
@@ -33,4 +47,6 @@ const struct et_transform_class et_transform_random_autocontrast = {
             .options_size = sizeof(struct options),
         },
     .pixels = pixels,
+    .n_changes = n_changes,
+    .changes = changes,
 };

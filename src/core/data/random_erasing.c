@@ -5,9 +5,6 @@
  * torchvision, on bytes: before normalize, so that 0 is black. */
 #include "core/data/transform_rows.h"
 #include "core/image/levels.h"
-#include "etude/data.h"
-
-#include <string.h>
 
 enum { VALUE, NOISE };
 static const char *const fill_names[] = {"value", "noise", NULL};
@@ -55,18 +52,45 @@ check(struct et_ctx *cx, const void *options, int C, int64_t *h, int64_t *w)
     return eti_transform_range(cx, "random_erasing", "ratio", &o->ratio, 0.01, 100);
 }
 
+/* Noise is drawn value by value: on the host. */
+static int
+n_changes(const void *options)
+{
+    const struct options *o = options;
+    return o->fill == VALUE;
+}
+
+/* The hole. */
+static int
+changes(const void *options, struct et_rng *r, int64_t H, int64_t W,
+        struct et_pixel_change *out)
+{
+    const struct options *o = options;
+    int64_t y, x, h, w;
+    if (et_rng_uniform(r) >= o->p ||
+        !eti_transform_part(&o->scale, &o->ratio, H, W, r, &y, &x, &h, &w))
+        return 0;
+    *out = (struct et_pixel_change){.kind = ET_CHANGE_ERASE,
+                                    .y = (int32_t)y,
+                                    .x = (int32_t)x,
+                                    .h = (int32_t)h,
+                                    .w = (int32_t)w,
+                                    .value = (int32_t)o->value};
+    return 1;
+}
+
 static et_status
 pixels(const void *options, struct et_rng *r, struct et_canvas *c, struct et_error *why)
 {
     const struct options *o = options;
-    uint8_t values[ET_MAX_CHANNELS];
-    int64_t y, x, h, w;
+    struct et_pixel_change hole;
     (void)why;
-    if (et_rng_uniform(r) >= o->p ||
-        !eti_transform_part(&o->scale, &o->ratio, c->H, c->W, r, &y, &x, &h, &w))
+    if (changes(o, r, c->H, c->W, &hole) == 0)
         return ET_OK;
-    memset(values, (int)o->value, sizeof values);
-    eti_erase(c, y, x, h, w, o->fill == NOISE ? NULL : values, r);
+    if (o->fill == NOISE)
+        eti_erase(c, hole.y, hole.x, hole.h, hole.w, NULL, r);
+    else
+        et_canvas_change(c, &hole);
     return ET_OK;
 }
 
@@ -83,4 +107,6 @@ const struct et_transform_class et_transform_random_erasing = {
         },
     .check = check,
     .pixels = pixels,
+    .n_changes = n_changes,
+    .changes = changes,
 };

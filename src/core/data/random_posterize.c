@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* random_posterize.c: fewer bits a value, with probability p. */
 #include "core/data/transform_rows.h"
-#include "core/image/levels.h"
 
 struct options {
     double p;
@@ -22,13 +21,28 @@ static const struct et_option option_table[] = {
     {.name = NULL},
 };
 
+static int
+n_changes(const void *options)
+{
+    (void)options;
+    return 1;
+}
+
+static int
+changes(const void *options, struct et_rng *r, int64_t h, int64_t w,
+        struct et_pixel_change *out)
+{
+    const struct options *o = options;
+    (void)h;
+    (void)w;
+    return eti_transform_maybe(o->p, ET_CHANGE_POSTERIZE, (int)o->bits, r, out);
+}
+
 static et_status
 pixels(const void *options, struct et_rng *r, struct et_canvas *c, struct et_error *why)
 {
-    const struct options *o = options;
     (void)why;
-    if (et_rng_uniform(r) < o->p)
-        eti_posterize(c, (int)o->bits);
+    eti_transform_do(changes, options, r, c);
     return ET_OK;
 }
 
@@ -43,4 +57,6 @@ const struct et_transform_class et_transform_random_posterize = {
             .options_size = sizeof(struct options),
         },
     .pixels = pixels,
+    .n_changes = n_changes,
+    .changes = changes,
 };

@@ -41,3 +41,24 @@ eti_transform_part(const struct et_floats *scale, const struct et_floats *ratio,
     }
     return false;
 }
+
+void
+eti_transform_do(int (*changes)(const void *, struct et_rng *, int64_t, int64_t,
+                                struct et_pixel_change *),
+                 const void *options, struct et_rng *r, struct et_canvas *c)
+{
+    struct et_pixel_change change[ET_MAX_CHANGES];
+    int n = changes(options, r, c->H, c->W, change);
+    for (int i = 0; i < n; i++)
+        et_canvas_change(c, &change[i]);
+}
+
+int
+eti_transform_maybe(double p, enum et_change_kind kind, int value, struct et_rng *r,
+                    struct et_pixel_change *out)
+{
+    if (et_rng_uniform(r) >= p)
+        return 0;
+    *out = (struct et_pixel_change){.kind = kind, .value = value};
+    return 1;
+}

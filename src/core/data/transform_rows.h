@@ -49,4 +49,12 @@ bool eti_transform_part(const struct et_floats *scale, const struct et_floats *r
                         int64_t H, int64_t W, struct et_rng *r, int64_t *y, int64_t *x,
                         int64_t *h, int64_t *w);
 
+/* Does to C what CHANGES, a transform's own, tells: its `pixels`. */
+void eti_transform_do(int (*changes)(const void *, struct et_rng *, int64_t, int64_t,
+                                     struct et_pixel_change *),
+                      const void *options, struct et_rng *r, struct et_canvas *c);
+/* The one change KIND, with probability P: what many transforms tell. */
+int eti_transform_maybe(double p, enum et_change_kind kind, int value, struct et_rng *r,
+                        struct et_pixel_change *out);
+
 #endif

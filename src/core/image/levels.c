@@ -43,20 +43,20 @@ look_up_same(struct et_canvas *c, const table of)
         c->data[i] = of[c->data[i]];
 }
 
-/* Between the value V, at 0, and each byte, at FACTOR 1. */
+/* Each byte times OWN, plus OTHER. */
 static void
-blend_with(struct et_canvas *c, float v, double factor)
+blend(struct et_canvas *c, float own, float other)
 {
     table t;
     for (int i = 0; i < 256; i++)
-        t[i] = cut((float)i * (float)factor + v * (float)(1 - factor));
+        t[i] = cut((float)i * own + other);
     look_up_same(c, t);
 }
 
 void
 eti_brightness(struct et_canvas *c, double factor)
 {
-    blend_with(c, 0, factor);
+    blend(c, (float)factor, 0);
 }
 
 void
@@ -158,20 +158,26 @@ grey_of(const uint8_t *p)
     return (uint8_t)(0.2989f * p[0] + 0.587f * p[1] + 0.114f * p[2]);
 }
 
-void
-eti_contrast(struct et_canvas *c, double factor)
+/* The grey of all pixels is on average m: each byte times OWN, plus m OTHER. */
+static void
+contrast(struct et_canvas *c, float own, float other)
 {
     int64_t n = count(c), sum = 0;
     for (int64_t i = 0; i < n; i++)
         sum += c->C == 3 ? grey_of(c->data + 3 * i) : c->data[i];
-    blend_with(c, (float)((double)sum / (double)n), factor);
+    blend(c, own, (float)((double)sum / (double)n) * other);
 }
 
 void
-eti_saturation(struct et_canvas *c, double factor)
+eti_contrast(struct et_canvas *c, double factor)
+{
+    contrast(c, (float)factor, (float)(1 - factor));
+}
+
+static void
+saturation(struct et_canvas *c, float own, float other)
 {
     int64_t n = count(c);
-    float own = (float)factor, other = (float)(1 - factor);
     if (c->C != 3)
         return;
     for (uint8_t *p = c->data; n > 0; n--, p += 3) {
@@ -179,6 +185,12 @@ eti_saturation(struct et_canvas *c, double factor)
         for (int k = 0; k < 3; k++)
             p[k] = cut(p[k] * own + grey);
     }
+}
+
+void
+eti_saturation(struct et_canvas *c, double factor)
+{
+    saturation(c, (float)factor, (float)(1 - factor));
 }
 
 void
@@ -226,20 +238,28 @@ set_hsv(float h, float s, float v, uint8_t *p)
         p[k] = of[order[sector][k]];
 }
 
-void
-eti_hue(struct et_canvas *c, double shift)
+/* By SIXTHS of a turn. */
+static void
+turn_hue(struct et_canvas *c, float sixths)
 {
     int64_t n = count(c);
-    if (c->C != 3 || shift == 0)
+    if (c->C != 3)
         return;
     for (uint8_t *p = c->data; n > 0; n--, p += 3) {
         int low = p[0] < p[1] ? p[0] : p[1], high = p[0] > p[1] ? p[0] : p[1];
         low = p[2] < low ? p[2] : low;
         high = p[2] > high ? p[2] : high;
-        float h = hue_of(p, low, high) + (float)(6 * shift);
+        float h = hue_of(p, low, high) + sixths;
         h -= 6 * floorf(h / 6);
         set_hsv(h, high ? (float)(high - low) / (float)high : 0, (float)high / 255, p);
     }
+}
+
+void
+eti_hue(struct et_canvas *c, double shift)
+{
+    if (shift != 0)
+        turn_hue(c, (float)(6 * shift));
 }
 
 /* ---- noise and holes ---- */
@@ -263,5 +283,59 @@ eti_erase(struct et_canvas *c, int64_t y, int64_t x, int64_t h, int64_t w,
         for (int64_t j = 0; j < w; j++)
             for (int k = 0; k < c->C; k++)
                 *p++ = values ? values[k] : (uint8_t)et_rng_u32(r);
+    }
+}
+
+/* ---- changes that are told ---- */
+
+static void
+erase(struct et_canvas *c, const struct et_pixel_change *t)
+{
+    uint8_t values[4];
+    memset(values, t->value, sizeof values);
+    eti_erase(c, t->y, t->x, t->h, t->w, values, NULL);
+}
+
+void
+et_canvas_change(struct et_canvas *c, const struct et_pixel_change *t)
+{
+    if (!c || !t)
+        return;
+    switch ((enum et_change_kind)t->kind) {
+    case ET_CHANGE_BLEND:
+        blend(c, t->own, t->other);
+        break;
+    case ET_CHANGE_CONTRAST:
+        contrast(c, t->own, t->other);
+        break;
+    case ET_CHANGE_SATURATION:
+        saturation(c, t->own, t->other);
+        break;
+    case ET_CHANGE_HUE:
+        turn_hue(c, t->own);
+        break;
+    case ET_CHANGE_GREY:
+        eti_grey(c);
+        break;
+    case ET_CHANGE_INVERT:
+        eti_invert(c);
+        break;
+    case ET_CHANGE_POSTERIZE:
+        eti_posterize(c, t->value);
+        break;
+    case ET_CHANGE_SOLARIZE:
+        eti_solarize(c, t->value);
+        break;
+    case ET_CHANGE_AUTOCONTRAST:
+        eti_autocontrast(c);
+        break;
+    case ET_CHANGE_EQUALIZE:
+        eti_equalize(c);
+        break;
+    case ET_CHANGE_ERASE:
+        erase(c, t);
+        break;
+    case ET_CHANGES:
+        break;
     }
 }
