@@ -63,13 +63,22 @@ struct et_data_options {
     int pad;                    /* enum et_pad: how long such a batch is made */
     int64_t pad_to_multiple;    /* its length is one, and no more than 16 differ */
     bool bucket;                /* samples of like length go together */
+    int transforms_on;          /* enum et_transforms_on */
+};
+/* Where transforms run: on the device where et_batch_x says so; never there; or there,
+ * and otherwise the loader is refused. */
+enum et_transforms_on {
+    ET_TRANSFORMS_AUTO = 0,
+    ET_TRANSFORMS_ON_HOST = 1,
+    ET_TRANSFORMS_ON_DEVICE = 2
 };
 /* As its longest sample, rounded up to pad_to_multiple; or as seq_len says. */
 enum et_pad { ET_PAD_LONGEST = 0, ET_PAD_MAX = 1 };
 
-extern const char *const et_split_names[]; /* "train", "test", NULL */
-extern const char *const et_data_auto[];   /* "auto", NULL */
-extern const char *const et_pad_names[];   /* "longest", "max", NULL */
+extern const char *const et_split_names[];         /* "train", "test", NULL */
+extern const char *const et_data_auto[];           /* "auto", NULL */
+extern const char *const et_pad_names[];           /* "longest", "max", NULL */
+extern const char *const et_transforms_on_names[]; /* "auto", "host", "device", NULL */
 
 /* Changes the defaults of any dataset's options to those of `train_data` (split train,
  * shuffled) or `eval_data` (test, in order): the `prepare` of their rows. */
@@ -168,6 +177,14 @@ void et_data_prepare_eval(void *options);
         .def = "0.001",                                                        \
         .max = 1,                                                              \
         .help = "fraction of the samples that may be unreadable and skipped",  \
+    },                                                                         \
+    {                                                                          \
+        .name = "transforms_on",                                               \
+        .type = ET_OPT_ENUM,                                                   \
+        .offset = ET_DATA_OPTION_AT(T, transforms_on),                         \
+        .def = "auto",                                                         \
+        .choices = et_transforms_on_names,                                     \
+        .help = "host, device (in the step), auto: a GPU with 8 times the room", \
     }
 #define ET_DATA_TOKEN_OPTIONS(T)                                               \
     {                                                                          \
@@ -419,11 +436,14 @@ ET_NODISCARD et_status et_loader_next(struct et_ctx *cx, struct et_loader *loade
 /* The batch's first field in a graph on config.dev: its tensor, or a node that makes
  * the same bits from a data set on the device.
  *
- * A set of images is left on a device whose memory the host does not reach if its raw
- * bytes take at most an eighth of what is free there, its samples can all be read and
- * lie in the host's memory, and nothing resizes them. They are sent once, for all
- * loaders of that set there; a batch then sends its labels and which part of which
- * image it shows, and cutting, flipping and normalising are part of the step. */
+ * A set of images is left on a device if every transform can run there: geometry, then
+ * pixels whose transform tells its changes, then values; and if its samples can all be
+ * read, lie in the host's memory and are of one size. With transforms_on auto that is
+ * done where the host does not reach the device's memory and the raw bytes take at most
+ * an eighth of what is free there. They are sent once, for all loaders of that set
+ * there; a batch then sends its labels and what each sample shows of which image
+ * (et_image_batch where it only cuts and flips, else et_image_augment), and making its
+ * pixels is part of the step. */
 struct et_graph;
 struct et_tensor *et_batch_x(struct et_graph *g, const struct et_batch *batch);
 /* All fields of the batch, in a graph on config.dev. */

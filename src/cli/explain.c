@@ -9,6 +9,7 @@
 #include "cli/cli.h"
 #include "core/assemble/formulas.h"
 #include "core/compose/timeline.h"
+#include "core/data/resident.h"
 
 /* ---- one component ---- */
 
@@ -205,9 +206,20 @@ add_beginning(json_t *plan, const struct et_part *model)
     json_decref(names);
 }
 
+/* Where pictures are changed on their way into a batch. */
+static void
+add_where(struct et_ctx *cx, json_t *plan, const struct et_part *data)
+{
+    char text[256];
+    eti_transforms_where(cx, ETI_CLASS(dataset, data->component), data->options, text,
+                         sizeof text);
+    if (*text)
+        json_object_set_new(plan, "transforms_on", json_string(text));
+}
+
 /* What the recipe is made of. */
 static json_t *
-plan_json(const struct et_recipe *r)
+plan_json(struct et_ctx *cx, const struct et_recipe *r)
 {
     char text[ET_TIME_TEXT_BYTES];
     const struct et_data_options *data = r->train_data.options;
@@ -217,6 +229,7 @@ plan_json(const struct et_recipe *r)
         json_object_set_new(plan, "train_data",
                             json_string(r->train_data.component->name));
         json_object_set_new(plan, "batch_size", json_integer(data->batch_size));
+        add_where(cx, plan, &r->train_data);
     }
     json_object_set_new(plan, "eval_data", parts_json(&r->eval_data));
     json_object_set_new(plan, "max_duration",
@@ -386,7 +399,7 @@ explain_timeline(struct cli *c, struct et_recipe *recipe)
 {
     struct eti_assembly a = {.cx = c->cx, .recipe = recipe};
     int code = CLI_OK;
-    json_t *plan = plan_json(recipe);
+    json_t *plan = plan_json(c->cx, recipe);
     if (c->opt.json)
         code = explain_formulas(c, recipe, plan);
     if (c->opt.json && code == CLI_OK)

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Images that lie on a device: its batches are those of the host, bit for bit. */
+/* Images that lie on a device: its batches are those of the host, bit for bit, whatever
+ * the transforms; on the simulated GPU, and where the recipe asks for it on the CPU and
+ * the reference. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/data/loader_impl.h"
 #include "core/graph/tensor.h"
 #include "etude/graph.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
 static struct et_ctx *cx;
-static struct et_device *gpu;
+static struct et_device *gpu; /* the device that is asked */
 static struct et_graph *graph;
 
 /* ---- data sets that are held in memory ---- */
@@ -194,6 +197,173 @@ transforms(void)
             is_int(resident, 16, "and made on the device");
             end(&s);
         }
+}
+
+/* Lists that a row of what is shown has to say. */
+static const char *const told[] = {
+    "[resize: {size: 6}]",
+    "[resize: {size: 20}, random_crop: {size: 17, padding: 2}]",
+    "[resize: {size: 4, filter: bicubic}]",
+    "[resize: {size: 25, filter: bicubic}, horizontal_flip]",
+    "[resize: {size: 1}]",
+    "[resize: {size: 23, filter: nearest}, vertical_flip]",
+    "[resize_short: {size: 7}, center_crop: {size: 7}]",
+    "[vertical_flip, horizontal_flip]",
+    "[random_resized_crop: {size: 8}, horizontal_flip]",
+    "[random_resized_crop: {size: 12, filter: nearest}]",
+    "[random_resized_crop: {size: 5, filter: bicubic}, random_crop: {size: 5, padding: "
+    "2}]",
+    "[random_crop: {size: 11, padding: 4}, resize: {size: 9}]",
+    "[random_rotation: {degrees: 30}]",
+    "[random_rotation: {degrees: 180, filter: nearest}, center_crop: {size: 7}]",
+    "[random_affine: {degrees: 20, translate: 0.2, scale: [0.7, 1.5], shear: 15}]",
+    "[random_crop: {size: 9, padding: 3}, random_rotation: {degrees: 40}, "
+    "random_crop: {size: 8, padding: 2}, horizontal_flip]",
+    "[random_resized_crop: {size: 10}, random_affine: {degrees: 20, translate: 0.1}, "
+    "resize: {size: 8}]",
+    "[random_rotation: {degrees: 30}, random_rotation: {degrees: 30}, resize: {size: "
+    "14}]",
+    "[color_jitter: {brightness: 0.5}]",
+    "[color_jitter: {contrast: 0.9}]",
+    "[color_jitter: {saturation: 0.9}]",
+    "[color_jitter: {hue: 0.5}]",
+    "[color_jitter: {brightness: 0.4, contrast: 0.4, saturation: 0.4, hue: 0.1}, "
+    "random_grayscale: {p: 0.3}]",
+    "[random_posterize: {bits: 3}]",
+    "[random_solarize: {threshold: 99.5}]",
+    "[random_equalize, random_autocontrast]",
+    "[random_invert]",
+    "[random_erasing: {p: 0.8, value: 7}]",
+    "[random_resized_crop: {size: 8}, horizontal_flip, color_jitter: {brightness: 0.4, "
+    "contrast: 0.4, saturation: 0.4, hue: 0.1}, random_equalize, random_erasing, "
+    "normalize: {mean: [0.5, 0.4, 0.3], std: [0.2, 0.3, 0.1]}]",
+};
+
+static void
+turned_and_changed(const char *where)
+{
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        for (int C = 3; C >= 1; C -= 2) {
+            const bool means = strstr(told[i], "mean") != NULL;
+            if (C == 1 && means)
+                continue;
+            struct setup s = setup(23, C, C == 1 ? PIXELS : PLANES, told[i]);
+            int resident;
+            s.options.common.transforms_on = ET_TRANSFORMS_ON_DEVICE;
+            begin(&s);
+            is_int(alike(&s, 12, &resident), 12, "%s, of %d, on %s: as on the host",
+                   told[i], C, where);
+            is_int(resident, 12, "and made on the device");
+            end(&s);
+        }
+}
+
+static void
+sizes(void)
+{
+    int resident;
+    struct setup s = setup(23, 3, PLANES, "[random_rotation: {degrees: 9}]");
+    s.options.common.resolution = 16;
+    begin(&s);
+    is_int(alike(&s, 8, &resident), 8, "resolution is part of what is shown");
+    is_int(resident, 8, "on the device");
+    end(&s);
+    for (int rank = 0; rank < 2; rank++)
+        for (int workers = 0; workers <= 2; workers++) {
+            s = setup(21, 3, PLANES,
+                      "[random_resized_crop: {size: 8}, color_jitter: "
+                      "{contrast: 0.5}]");
+            s.config.rank = rank;
+            s.config.world_size = 2;
+            s.options.common.workers = workers;
+            begin(&s);
+            is_int(alike(&s, 6, &resident), 6,
+                   "rank %d of 2, %d workers: its slices, changed as alone", rank,
+                   workers);
+            need(cx, et_loader_seek(cx, s.host, 4, 1));
+            need(cx, et_loader_seek(cx, s.device, 4, 1));
+            is_int(alike(&s, 6, &resident), 6, "and from the middle of an epoch");
+            end(&s);
+        }
+}
+
+/* Does a loader on the device refuse S, which says that the device is to do it? */
+static void
+refused(struct setup *s, const char *sentence)
+{
+    s->options.common.transforms_on = ET_TRANSFORMS_ON_DEVICE;
+    need(cx, et_dataset_open(cx, &stored_images, &s->options, &s->data));
+    s->config.dev = gpu;
+    et_status status = et_loader_new(cx, s->data, &s->config, &s->device);
+    is_int(status, ET_EINVAL, "transforms that the device cannot do are refused");
+    is_str(et_error_get(cx)->message, sentence, "%s", sentence);
+    et_error_clear(cx);
+    end(s);
+}
+
+#define REFUSED(why) "stored_images: transforms_on is device, and " why
+
+static void
+refusals(void)
+{
+    struct setup s = setup(23, 3, PLANES, "[gaussian_blur: {kernel_size: 3}]");
+    refused(&s, REFUSED("gaussian_blur is done by the host alone"));
+    s = setup(23, 3, PLANES, "[random_erasing: {fill: noise}]");
+    refused(&s, REFUSED("random_erasing with these options is done by the host alone"));
+    s = setup(23, 3, PLANES, "[random_invert, random_crop: {size: 8}]");
+    refused(&s, REFUSED("random_crop comes after random_invert, which changes pixels"));
+    s = setup(23, 2, PLANES, "[random_invert]");
+    refused(&s,
+            REFUSED("random_invert is for pictures of 1 or 3 channels there, not 2"));
+    s = setup(23, 3, PLANES,
+              "[color_jitter: {brightness: 1, contrast: 1, saturation: 1, hue: 0.5}, "
+              "color_jitter: {brightness: 1, contrast: 1, saturation: 1, hue: 0.5}, "
+              "color_jitter: {brightness: 1, contrast: 1, saturation: 1, hue: 0.5}, "
+              "random_invert]");
+    refused(&s,
+            REFUSED("there are more than 12 changes of pixels up to random_invert"));
+    s = setup(23, 3, GAPS, NULL);
+    refused(&s, REFUSED("its images do not lie one behind the other"));
+    s = setup(23, 3, PLANES, NULL);
+    s.options.bad = 20;
+    s.options.common.max_corrupt = 0.1;
+    refused(&s, REFUSED("one of its images cannot be read, or is not as the first"));
+}
+
+/* Transforms that algorithms add while a run goes on, and take away again. */
+static void
+added(void)
+{
+    const struct et_parts none = {0};
+    struct setup more = setup(1, 3, PLANES, "[gaussian_blur: {kernel_size: 3}]");
+    const struct et_parts *blur = &more.options.common.transforms;
+    struct setup s = setup(23, 3, PLANES, "[random_rotation: {degrees: 9}]");
+    int resident;
+    int64_t size[2];
+    begin(&s);
+    is_int(alike(&s, 3, &resident), 3, "batches as on the host");
+    is_int(resident, 3, "are made on the device");
+    need(cx, eti_loader_add(cx, s.host, blur));
+    need(cx, eti_loader_add(cx, s.device, blur));
+    is_int(alike(&s, 4, &resident), 4, "with what the host alone does added, alike");
+    is_int(resident, 1, "and sent; one call is an epoch's end");
+    need(cx, eti_loader_add(cx, s.host, &none));
+    need(cx, eti_loader_add(cx, s.device, &none));
+    is_int(alike(&s, 4, &resident), 4, "without it again, alike");
+    is_int(resident, 4, "and on the device again");
+    end(&s);
+    s = setup(23, 3, PLANES, "[random_rotation: {degrees: 9}]");
+    s.options.common.transforms_on = ET_TRANSFORMS_ON_DEVICE;
+    begin(&s);
+    is_int(eti_loader_try(cx, s.device, blur, size), ET_EINVAL,
+           "where the device is to do all, that is refused");
+    is_str(et_error_get(cx)->message,
+           "stored_images: transforms_on is device, and gaussian_blur is done by the "
+           "host alone",
+           "and said");
+    et_error_clear(cx);
+    end(&s);
+    et_options_release(table, &more.options);
 }
 
 static void
@@ -409,8 +579,11 @@ sent(struct setup *s, const char *what)
 static void
 exceptions(void)
 {
-    struct setup s = setup(23, 3, PLANES, "[resize: {size: 6}]");
-    sent(&s, "a set that is resized");
+    struct setup s = setup(23, 3, PLANES, "[gaussian_blur: {kernel_size: 3}]");
+    sent(&s, "a set that is blurred");
+    s = setup(23, 3, PLANES, NULL);
+    s.options.common.transforms_on = ET_TRANSFORMS_ON_HOST;
+    sent(&s, "a set whose transforms are to run on the host");
     s = setup(23, 3, GAPS, NULL);
     sent(&s, "one whose rows have gaps");
     s = setup(23, 3, PLANES, NULL);
@@ -441,10 +614,33 @@ share(void)
     end(&s);
 }
 
+/* A device that works in the host's memory has images where it is told to. */
+static void
+elsewhere(const char *name)
+{
+    if (et_device_open(cx, name, 0, 1, &gpu) != ET_OK) {
+        et_error_clear(cx);
+        skip(1, "the device is not built");
+        return;
+    }
+    need(cx, et_graph_new(cx, gpu, &graph));
+    turned_and_changed(name);
+    int resident;
+    struct setup s = setup(23, 3, PLANES, "[horizontal_flip]");
+    begin(&s);
+    is_int(alike(&s, 3, &resident), 3, "%s: batches that are cut, alike", name);
+    is_int(resident, 0, "and not made by the step unless it is asked for");
+    end(&s);
+    et_graph_free(&graph);
+    et_device_close(&gpu);
+}
+
 int
 main(void)
 {
     cx = need_ctx();
+    elsewhere("ref");
+    elsewhere("cpu");
     setenv("GPUSIM_MEMORY", "67108864", 1);
     if (et_device_open(cx, "gpusim", 0, 1, &gpu) != ET_OK) {
         et_error_clear(cx);
@@ -453,6 +649,10 @@ main(void)
     }
     need(cx, et_graph_new(cx, gpu, &graph));
     transforms();
+    turned_and_changed("gpusim");
+    sizes();
+    refusals();
+    added();
     channels();
     orders();
     narrow();

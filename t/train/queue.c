@@ -191,6 +191,30 @@ count_epilogues(struct et_ctx *cx)
     }
 }
 
+#define TURNED(where)                                                                  \
+    "max_duration: 100ep\nseed: 17\nmodel: {name: lenet}\n" ADAMW                      \
+    "train_data: {name: synthetic_images, num_samples: 32, num_unique: 32,\n"          \
+    "             type: separable, resolution: 16, batch_size: 8,\n"                   \
+    "             transforms_on: " where ",\n"                                         \
+    "             transforms: [random_resized_crop: {size: 12}, "                      \
+    "random_rotation: {degrees: 9},\n"                                                 \
+    "                          color_jitter: {contrast: 0.4, hue: 0.1}, "              \
+    "random_erasing]}\n"
+
+/* Pictures that the step turns and changes are one kernel of it, and no launch. */
+static void
+count_turned(struct et_ctx *cx)
+{
+    int64_t host = count_kernels(cx, TURNED("host"), UINT32_MAX);
+    is_int(count_kernels(cx, TURNED("device"), UINT32_MAX) - host, 1,
+           "to turn and change pictures takes one kernel of a step");
+    is_int(count_kernels(cx, TURNED("auto"), UINT32_MAX) - host, 1,
+           "which auto does on a GPU, too");
+    for (int64_t workers = 0; workers <= 4; workers += 4)
+        count_replays_of(cx, "pictures turned and changed", TURNED("device"), workers,
+                         1, 1);
+}
+
 /* Somebody else holds the memory that a whole batch needs: it is done in pieces. */
 static void
 crowd(struct et_ctx *cx)
@@ -245,6 +269,7 @@ main(void)
     count_replays(cx);
     count_commit(cx);
     count_epilogues(cx);
+    count_turned(cx);
     crowd(cx);
     et_ctx_free(&cx);
     return done();

@@ -147,6 +147,7 @@ open_memory(struct et_predictor *p, int64_t most, struct et_device *dev)
     common->subset_num_batches = -1;
     common->shuffle = common->drop_last = false;
     common->workers = 0;
+    common->transforms_on = ET_TRANSFORMS_ON_HOST; /* each sample is used once */
     ET_TRY(et_dataset_open(p->cx,
                            p->like->set->type->tokens ? &memory_texts : &memory_samples,
                            &p->memory, &p->set));

@@ -22,6 +22,7 @@ const struct et_dataset_class *const et_dataset_classes[] = {
 const char *const et_split_names[] = {"train", "test", NULL};
 const char *const et_data_auto[] = {"auto", NULL};
 const char *const et_pad_names[] = {"longest", "max", NULL};
+const char *const et_transforms_on_names[] = {"auto", "host", "device", NULL};
 
 const struct et_dataset_class *
 et_dataset_find(const char *name)

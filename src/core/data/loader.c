@@ -365,17 +365,36 @@ start_workers(struct et_ctx *cx, struct et_loader *l, int n)
     return status;
 }
 
-/* Leaves the images on the device, where that pays; see resident.h. */
+/* The recipe says that the device does the transforms, and it cannot. */
+static et_status
+refuse_device(struct et_ctx *cx, const struct et_loader *l, const char *why)
+{
+    et_status status = ET_FAIL(cx, ET_EINVAL, "%s: transforms_on is device, and %s",
+                               l->data->type->info.name, why);
+    et_hint(cx, "transforms_on: auto leaves to the host what the device cannot do");
+    return status;
+}
+
+/* Leaves the images on the device, where that pays or is asked for; see resident.h. */
 static et_status
 settle(struct et_ctx *cx, struct et_loader *l)
 {
     struct et_dataset *data = l->data;
     const struct eti_pipeline *p = &l->pipeline;
-    if (l->image != ET_FIELD_X || !p->cuts || !l->config.dev)
+    const int on = data->common->transforms_on;
+    const char *why = NULL;
+    if (l->image < 0 || !l->config.dev || on == ET_TRANSFORMS_ON_HOST)
         return ET_OK;
-    ET_TRY(eti_resident_open(cx, data, l->config.dev, &l->resident));
+    if (l->image != ET_FIELD_X)
+        why = "the image is not the first field";
+    else if (p->host_only[0])
+        why = p->host_only;
+    else
+        ET_TRY(eti_resident_open(cx, data, l->config.dev, on == ET_TRANSFORMS_ON_DEVICE,
+                                 &l->resident, &why));
     if (!l->resident)
-        return ET_OK;
+        return on == ET_TRANSFORMS_ON_DEVICE ? refuse_device(cx, l, why) : ET_OK;
+    l->row_numbers = p->cuts ? ET_FRAME_NUMBERS : eti_pipeline_numbers(p);
     const int64_t shape[] = {p->C, 256};
     ET_TRY(et_tensor_new(cx, l->config.dev, ET_F32, 2, shape, ET_ROW_MAJOR, "table",
                          &l->table));

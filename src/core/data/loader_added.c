@@ -57,6 +57,9 @@ eti_loader_try(struct et_ctx *cx, const struct et_loader *l,
                        added->v[0].component->name, l->data->type->info.name);
     ET_TRY(eti_pipeline_init(cx, &p, &f->field[l->image], o->resolution, &o->transforms,
                              added));
+    if (o->transforms_on == ET_TRANSFORMS_ON_DEVICE && l->config.dev && *p.host_only)
+        return ET_FAIL(cx, ET_EINVAL, "%s: transforms_on is device, and %s",
+                       l->data->type->info.name, p.host_only);
     if (p.shrinks && has_masks(f))
         return ET_FAIL(cx, ET_EINVAL,
                        "%s makes images smaller, and their masks stay as they are",

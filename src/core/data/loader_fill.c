@@ -178,8 +178,12 @@ read_sample(struct et_loader *l, struct eti_slot *s, int64_t *at, int64_t place,
 static void
 write_frame(const struct et_loader *l, struct eti_slot *s, int64_t r, int64_t at)
 {
-    int32_t *row = s->frames + r * ET_FRAME_NUMBERS;
+    int32_t *row = s->frames + r * l->row_numbers;
     struct eti_shown f;
+    if (!l->pipeline.cuts) {
+        eti_pipeline_tell(&l->pipeline, l->config.seed, s->batch.first + r, at, row);
+        return;
+    }
     eti_pipeline_frame(&l->pipeline, l->config.seed, s->batch.first + r, &f);
     row[ET_FRAME_SAMPLE] = (int32_t)at;
     row[ET_FRAME_Y] = (int32_t)f.y;

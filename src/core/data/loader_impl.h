@@ -34,7 +34,7 @@ struct eti_slot {
     struct et_error skipped;        /* the last of them */
     struct eti_room room[2];        /* of the sample that is written, and the next */
     struct eti_shot shot[2];        /* their images */
-    int32_t *frames;                /* of resident images: [N,ET_FRAME_NUMBERS] */
+    int32_t *frames;                /* of resident images: [N,row_numbers] */
     struct eti_bucket {             /* where the order is one by length: */
         struct eti_bucketed *place; /* a window of it */
         int64_t epoch, window;      /* which, where it is FULL */
@@ -65,6 +65,7 @@ struct et_loader {
     int64_t multiple;                     /* lengths that differ are a multiple of it */
     int64_t raw_bytes;                    /* of a raw sample; INT64_MAX: it differs */
     struct eti_resident *resident; /* the data set on the device; NULL: it is not */
+    int64_t row_numbers;           /* of what a sample shows there */
     struct et_tensor *table;       /* of resident images: the pipeline's, f32 [C,256] */
 
     pthread_mutex_t lock;       /* guards all below, and the slots' states */

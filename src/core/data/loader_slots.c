@@ -30,7 +30,7 @@ make_tensor(struct et_ctx *cx, const struct et_loader *l, struct eti_slot *s, in
     struct et_desc d = c->desc;
     const char *name = i == ET_FIELD_X ? "x" : l->field[i].name;
     if (l->resident && i == ET_FIELD_X) {
-        const int64_t frames[] = {d.shape[0], ET_FRAME_NUMBERS};
+        const int64_t frames[] = {d.shape[0], l->row_numbers};
         et_desc_init(&d, ET_I32, 2, frames, ET_ROW_MAJOR);
         name = "frames";
     }
@@ -64,6 +64,10 @@ make_column(struct et_ctx *cx, const struct et_loader *l, struct eti_slot *s, in
     if (!dev)
         return et_alloc(cx, bytes, &of->memory);
     ET_TRY(make_tensor(cx, l, s, i));
+    if (!eti_lane_needed(dev) && l->resident && i == ET_FIELD_X) {
+        s->frames = et_tensor_data(of->v[0]);
+        return ET_OK;
+    }
     if (!eti_lane_needed(dev)) {
         of->memory = et_tensor_data(of->v[0]);
         return ET_OK;

@@ -11,6 +11,7 @@
 #include "core/data/pipeline.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/data/file.h"
@@ -91,6 +92,51 @@ check_steps(struct et_ctx *cx, struct eti_pipeline *p)
     return ET_OK;
 }
 
+/* ---- on a device ---- */
+
+/* Why a device cannot do step I of P, behind BEFORE, the last that changes pixels;
+ * false where it can. */
+static bool
+find_refusal(struct eti_pipeline *p, int i, const struct et_transform_class *before)
+{
+    const struct eti_transform_step *t = &p->step[i];
+    const char *name = t->type->info.name;
+    const size_t n = sizeof p->host_only;
+    int told = t->type->pixels && t->type->changes && t->type->n_changes
+                   ? t->type->n_changes(t->options)
+                   : 0;
+    p->n_changes += told;
+    if (t->type->geometry && before)
+        snprintf(p->host_only, n, "%s comes after %s, which changes pixels", name,
+                 before->info.name);
+    else if (t->type->pixels && told == 0)
+        snprintf(p->host_only, n, "%s%s is done by the host alone", name,
+                 t->type->changes ? " with these options" : "");
+    else if (told > 0 && p->C != 1 && p->C != 3)
+        snprintf(p->host_only, n, "%s is for pictures of 1 or 3 channels there, not %d",
+                 name, p->C);
+    else if (p->n_changes > ET_MAX_CHANGES)
+        snprintf(p->host_only, n, "there are more than %d changes of pixels up to %s",
+                 ET_MAX_CHANGES, name);
+    return p->host_only[0];
+}
+
+static void
+find_host_only(struct eti_pipeline *p)
+{
+    const struct et_transform_class *before = NULL;
+    if (p->h < 0 || p->w < 0) {
+        snprintf(p->host_only, sizeof p->host_only, "the images differ in size");
+        return;
+    }
+    for (int i = 0; i < p->n_steps; i++) {
+        if (find_refusal(p, i, before))
+            return;
+        if (p->step[i].type->pixels)
+            before = p->step[i].type;
+    }
+}
+
 /* A batch has images of one size. */
 static et_status
 check_size(struct et_ctx *cx, const struct eti_pipeline *p)
@@ -137,6 +183,7 @@ eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline *p,
     ET_TRY(add_more(cx, p, added));
     ET_TRY(check_steps(cx, p));
     ET_TRY(check_size(cx, p));
+    find_host_only(p);
     fill_table(p);
     return ET_OK;
 }
@@ -203,6 +250,38 @@ eti_pipeline_frame(const struct eti_pipeline *p, uint32_t seed, int64_t place,
     struct et_view v = first_view(p, p->h, p->w);
     (void)move(p, 0, false, seed, place, &v);
     to_frame(&v, out);
+}
+
+_Static_assert(sizeof(struct et_shown) == ET_SHOWN_NUMBERS * sizeof(int32_t),
+               "a row begins with what is shown");
+_Static_assert(sizeof(struct et_pixel_change) == ET_CHANGE_NUMBERS * sizeof(int32_t),
+               "and the changes are behind it");
+
+int64_t
+eti_pipeline_numbers(const struct eti_pipeline *p)
+{
+    return ET_SHOWN_NUMBERS + (int64_t)p->n_changes * ET_CHANGE_NUMBERS;
+}
+
+void
+eti_pipeline_tell(const struct eti_pipeline *p, uint32_t seed, int64_t place,
+                  int64_t at, int32_t *row)
+{
+    struct et_shown shown;
+    struct et_pixel_change change[ET_MAX_CHANGES] = {0};
+    struct et_view v = first_view(p, p->h, p->w);
+    int n = 0;
+    for (int i = move(p, 0, false, seed, place, &v); i < p->n_steps; i++) {
+        const struct eti_transform_step *t = &p->step[i];
+        struct et_rng draws = draws_of(t, seed, place);
+        if (t->type->changes)
+            n += t->type->changes(t->options, &draws, v.h, v.w, &change[n]);
+    }
+    eti_view_tell(&v, &shown);
+    shown.sample = (int32_t)at;
+    shown.n_changes = n;
+    memcpy(row, &shown, sizeof shown);
+    memcpy(row + ET_SHOWN_NUMBERS, change, (size_t)p->n_changes * sizeof *change);
 }
 
 /* ---- writing ---- */

@@ -22,7 +22,9 @@ struct eti_pipeline {
     int64_t resolution;   /* side to resize to first; 0 = none */
     int64_t h, w;         /* of raw images; -1: they differ */
     bool cuts;            /* the geometry cuts and flips left and right, and no pixels
-                             are changed: what a device can do that has the images */
+                             are changed: et_image_batch does it */
+    int n_changes;        /* at most, of what else et_image_augment does */
+    char host_only[160];  /* why no device can do it; "": one can that has the images */
     int64_t out_h, out_w; /* of what is written */
     float table[ET_MAX_CHANNELS][256]; /* byte -> value, by channel */
 };
@@ -61,6 +63,12 @@ ET_NODISCARD et_status eti_pipeline_init(struct et_ctx *cx, struct eti_pipeline 
  * cuts. */
 void eti_pipeline_frame(const struct eti_pipeline *p, uint32_t seed, int64_t place,
                         struct eti_shown *out);
+/* The same as a row for et_image_augment, with room for n_changes; where it is not
+ * host_only. AT: which image. */
+void eti_pipeline_tell(const struct eti_pipeline *p, uint32_t seed, int64_t place,
+                       int64_t at, int32_t *row);
+/* Numbers of such a row. */
+int64_t eti_pipeline_numbers(const struct eti_pipeline *p);
 /* Makes S the image V of the sample at PLACE: of a file only what the sample shows is
  * decoded. EFORMAT: the file cannot be read; the sentence does not name it. */
 ET_NODISCARD et_status eti_pipeline_take(const struct eti_pipeline *p,

@@ -3,8 +3,10 @@
  *
  * A batch of small images is mostly bytes on their way: as floats, four times those of
  * the images that it shows. Where all images fit beside the run they are sent once, and
- * a batch sends 36 bytes a sample: its row of struct eti_shown's numbers, and its
- * label. Each loader has its own table from bytes to floats, for its own transforms. */
+ * a batch sends 36 bytes a sample where images are cut: its row of struct eti_shown's
+ * numbers, and its label; and some hundred where they are turned and changed (struct
+ * et_shown). Each loader has its own table from bytes to floats, for its own
+ * transforms. */
 #include "core/data/resident.h"
 
 #include <inttypes.h>
@@ -48,9 +50,9 @@ lies_as(const struct et_pixels *p, const struct et_pixels *first)
            p->stride_x == first->stride_x;
 }
 
-/* Image AT, if it can be had from the data set's own memory. */
+/* Image AT, if it can be had as pixels; from the data set's own memory, unless MUST. */
 static bool
-find_image(const struct et_dataset *data, int64_t at, struct eti_room *room,
+find_image(const struct et_dataset *data, int64_t at, bool must, struct eti_room *room,
            struct et_pixels *out)
 {
     const int i = eti_facts_image(&data->facts);
@@ -58,7 +60,7 @@ find_image(const struct et_dataset *data, int64_t at, struct eti_room *room,
     struct et_error why = {0};
     bool broken;
     if (eti_sample_read(data, at, NULL, room, &s, &why, &broken) != ET_OK ||
-        !s.v[i].pixels.data || eti_sample_is_read(&s, i))
+        !s.v[i].pixels.data || (!must && eti_sample_is_read(&s, i)))
         return false;
     *out = s.v[i].pixels;
     return true;
@@ -110,16 +112,15 @@ put(struct sender *s, const uint8_t *from, size_t bytes)
     return ET_OK;
 }
 
-/* *WHOLE: every image could be had from the data set's own memory, and lies as the
- * first. */
+/* *WHOLE: every image could be had, and lies as the first. */
 static et_status
-send_samples(const struct et_dataset *data, struct sender *s, struct eti_room *room,
-             size_t bytes, bool *whole)
+send_samples(const struct et_dataset *data, struct sender *s, bool must,
+             struct eti_room *room, size_t bytes, bool *whole)
 {
     struct et_pixels first = {0}, p;
     *whole = false;
     for (int64_t at = 0; at < data->facts.n_samples; at++) {
-        if (!find_image(data, at, room, &p))
+        if (!find_image(data, at, must, room, &p))
             return ET_OK;
         if (at == 0)
             first = p;
@@ -132,7 +133,7 @@ send_samples(const struct et_dataset *data, struct sender *s, struct eti_room *r
 }
 
 static et_status
-send(struct et_ctx *cx, struct eti_resident *r, bool *whole)
+send(struct et_ctx *cx, struct eti_resident *r, bool must, bool *whole)
 {
     const int64_t *n = r->raw->desc.shape;
     struct eti_room room = {0};
@@ -142,7 +143,7 @@ send(struct et_ctx *cx, struct eti_resident *r, bool *whole)
     s->dev = r->dev;
     s->to = et_tensor_data(r->raw);
     et_status status =
-        send_samples(r->data, s, &room, (size_t)(n[1] * n[2] * n[3]), whole);
+        send_samples(r->data, s, must, &room, (size_t)(n[1] * n[2] * n[3]), whole);
     eti_room_free(&room);
     et_free(cx, s);
     return status;
@@ -158,52 +159,66 @@ free_resident(struct eti_resident *r)
 }
 
 static et_status
-make(struct et_ctx *cx, struct eti_resident *r, const struct et_desc *d, bool *whole)
+make(struct et_ctx *cx, struct eti_resident *r, const struct et_desc *d, bool must,
+     bool *whole)
 {
     struct et_storage *storage;
     ET_TRY(et_storage_new(cx, r->dev, et_desc_bytes(d), &storage));
     et_status status = et_tensor_view(cx, storage, 0, d, "raw", &r->raw);
     et_storage_unref(storage);
-    return status == ET_OK ? send(cx, r, whole) : status;
+    return status == ET_OK ? send(cx, r, must, whole) : status;
 }
 
-/* Could the images lie on DEV, and how would they? */
+/* Could the images lie on DEV, and how would they? Says why not where that is not its
+ * memory. */
 static bool
-may_lie(const struct et_dataset *data, struct et_device *dev, struct et_desc *d)
+may_lie(const struct et_dataset *data, struct et_device *dev, bool must,
+        struct et_desc *d, const char **why)
 {
     struct eti_room room = {0};
     struct et_pixels p;
-    bool has = data->facts.n_samples > 0 && find_image(data, 0, &room, &p);
+    bool has = data->facts.n_samples > 0 && find_image(data, 0, must, &room, &p);
     eti_room_free(&room);
+    *why = !has ? "its images are not there as pixels (a cache would keep them so)"
+                : "its images do not lie one behind the other";
     return has && describe(&p, data->facts.n_samples, d) &&
-           is_small(dev, data->facts.n_samples, p.C * p.H * p.W);
+           (must || is_small(dev, data->facts.n_samples, p.C * p.H * p.W));
+}
+
+static struct eti_resident *
+find(const struct et_dataset *data, const struct et_device *dev)
+{
+    struct eti_resident *r = data->resident;
+    while (r && r->dev != dev)
+        r = r->next;
+    return r;
 }
 
 et_status
 eti_resident_open(struct et_ctx *cx, struct et_dataset *data, struct et_device *dev,
-                  struct eti_resident **out)
+                  bool must, struct eti_resident **out, const char **why)
 {
     struct et_desc d;
     bool whole = false;
     char text[32];
-    *out = NULL;
-    for (struct eti_resident *r = data->resident; r; r = r->next)
-        if (r->dev == dev) {
-            r->users++;
-            *out = r;
-            return ET_OK;
-        }
-    if (!eti_lane_needed(dev) || !may_lie(data, dev, &d))
+    *out = find(data, dev);
+    if (*out) {
+        (*out)->users++;
+        return ET_OK;
+    }
+    if ((!must && !eti_lane_needed(dev)) || !may_lie(data, dev, must, &d, why))
         return ET_OK;
     struct eti_resident *r;
     ET_TRY(et_alloc(cx, sizeof *r, (void **)&r));
     *r = (struct eti_resident){.data = data, .dev = dev, .users = 1};
-    et_status status = make(cx, r, &d, &whole);
+    et_status status = make(cx, r, &d, must, &whole);
     if (status != ET_OK || !whole) {
         free_resident(r);
-        if (status == ET_ENOMEM) /* others took it: batches are sent, then */
-            et_error_clear(cx);
-        return status == ET_ENOMEM ? ET_OK : status;
+        *why = "one of its images cannot be read, or is not as the first";
+        if (status != ET_ENOMEM || must)
+            return status;
+        et_error_clear(cx); /* others took it: batches are sent, then */
+        return ET_OK;
     }
     r->next = data->resident;
     data->resident = *out = r;
@@ -239,9 +254,11 @@ et_batch_x(struct et_graph *g, const struct et_batch *b)
 {
     ETI_NEED_IN(g, b);
     const struct et_batch_field *x = &b->field[ET_FIELD_X];
-    return b->raw ? et_image_batch(g, b->raw, b->frames, b->table, x->desc.shape[2],
-                                   x->desc.shape[3])
-                  : x->tensor;
+    if (!b->raw)
+        return x->tensor;
+    return (b->frames->desc.shape[1] == ET_FRAME_NUMBERS ? et_image_batch
+                                                         : et_image_augment)(
+        g, b->raw, b->frames, b->table, x->desc.shape[2], x->desc.shape[3]);
 }
 
 struct et_samples

@@ -303,6 +303,43 @@ eti_view_look(struct eti_looker *l, const struct et_view *v, const struct et_pix
     return look_along(l, &v->y, &v->x, v->h, v->w, in, filter, fill, out, why);
 }
 
+/* ---- telling ---- */
+
+static struct et_shown_axis
+tell_axis(const struct et_view_axis *a)
+{
+    struct eti_axis along = seen(a);
+    return (struct et_shown_axis){.origin = along.origin,
+                                  .step = along.step,
+                                  .lo = (int32_t)along.lo,
+                                  .hi = (int32_t)along.hi,
+                                  .from = (int32_t)a->from,
+                                  .to = (int32_t)a->to};
+}
+
+void
+eti_view_tell(const struct et_view *v, struct et_shown *out)
+{
+    const struct et_view_axis *y = v->turned ? &v->first_y : &v->y;
+    const struct et_view_axis *x = v->turned ? &v->first_x : &v->x;
+    bool whole = axis_is_whole(y) && axis_is_whole(x);
+    *out = (struct et_shown){.filter = whole ? ET_NEAREST : v->filter};
+    out->y = tell_axis(y);
+    out->x = tell_axis(x);
+    if (!v->turned)
+        return;
+    struct eti_affine turn = of_turn(v), axes = of_axes(v);
+    turn = eti_affine_after(&turn, &axes);
+    memcpy(out->turn, turn.m, sizeof out->turn);
+    out->turned = v->filter ? 2 : 1;
+    out->h = (int32_t)v->first_h;
+    out->w = (int32_t)v->first_w;
+    out->edge[0] = (int32_t)v->y.from;
+    out->edge[1] = (int32_t)v->y.to;
+    out->edge[2] = (int32_t)v->x.from;
+    out->edge[3] = (int32_t)v->x.to;
+}
+
 void
 eti_looker_free(struct eti_looker *l)
 {

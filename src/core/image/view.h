@@ -28,6 +28,8 @@ ET_NODISCARD et_status eti_view_look(struct eti_looker *l, const struct et_view 
                                      const struct et_pixels *in, int filter,
                                      const uint8_t *fill, uint8_t *out,
                                      struct et_error *why);
+/* V as a row of et_image_augment says it, without a sample and changes. */
+void eti_view_tell(const struct et_view *v, struct et_shown *out);
 void eti_looker_free(struct eti_looker *l);
 
 #endif
