@@ -42,7 +42,7 @@ test_polls(struct et_ctx *cx)
     struct eti_writer *w;
     struct eti_written result;
     json_t *none = json_array();
-    need(cx, eti_writer_new(cx, scratch_folder(), -1, &w));
+    need(cx, eti_writer_new(cx, scratch_folder(), -1, NULL, &w));
     ok(!eti_writer_poll(w, &result), "before the first save there is no result");
     for (int64_t step = 1; step <= SAVES; step++) {
         struct eti_manifest m = {.step = step, .algorithms = none};

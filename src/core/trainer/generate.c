@@ -65,7 +65,9 @@ eti_generator_new(struct et_ctx *cx, struct et_device *dev, struct et_model *mod
     void *block;
     *out = NULL;
     if (T < 1 || model->type->task != ET_TASK_LANGUAGE)
-        return ET_FAIL(cx, ET_ENOTSUP, "the model is none of language: it has no text");
+        return ET_FAIL(
+            cx, ET_ENOTSUP,
+            "only a language model writes text: the data of this one have no tokens");
     ET_TRY(et_alloc(cx, sizeof **out, &block));
     struct eti_generator *g = block;
     *g = (struct eti_generator){
