@@ -60,7 +60,7 @@ const struct cli_option cli_option_table[] = {
     GLOBAL("version", 'V', FLAG, NULL, "print the version", AT(version)),
 
     ROW("nproc", 'n', TEXT, "N", "ranks on this node: 1", AT(nproc), .group = "launch",
-         .commands = LAUNCH_COMMANDS " eval predict launch"),
+        .commands = LAUNCH_COMMANDS " eval predict launch"),
     LAUNCH("world_size", 0, TEXT, "W", "ranks of all nodes: nproc", AT(world_size)),
     LAUNCH("base_rank", 0, TEXT, "B", "first rank of this node: 0", AT(base_rank)),
     LAUNCH("node_rank", 0, TEXT, "K", "which node this is: 0", AT(node_rank)),

@@ -97,7 +97,7 @@ tiny one.yaml
 run train one.yaml --run_name calm-heron --run_directory runs/there --progress none
 run generate calm-heron 12
 exits 69 "a model of images: exit 69"
-says err "it has no text" "says why"
+says err "only a language model writes text" "says why"
 run generate fond-lynx
 exits 64 "without a prompt: exit 64"
 run generate fond-lynx 12 --length=-1

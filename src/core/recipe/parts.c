@@ -135,18 +135,23 @@ name_of_nameless(const struct eti_fill *fill, const struct et_option *row)
     return only && !component_at(r, row->kind, 1) ? only->name : NULL;
 }
 
-/* The key of V by which ROW's kind has a component: `{adamw: {lr: 0.1}}` is how items
- * of lists are written, but not a part alone. */
+/* The one key of V by which ROW's kind has a component: `{adamw: {lr: 0.1}}` is how
+ * items of lists are written, but not a part alone. */
 static const struct et_value *
 find_named(const struct eti_fill *fill, const struct et_option *row,
            const struct et_value *v)
 {
+    const struct et_value *found = NULL;
     for (const struct et_value *c = v->type == ET_VALUE_MAP ? v->first : NULL; c;
-         c = c->next)
-        if ((c->type == ET_VALUE_MAP || c->type == ET_VALUE_NULL) &&
-            et_registry_find(fill->registry, row->kind, c->key))
-            return c;
-    return NULL;
+         c = c->next) {
+        if ((c->type != ET_VALUE_MAP && c->type != ET_VALUE_NULL) ||
+            !et_registry_find(fill->registry, row->kind, c->key))
+            continue;
+        if (found)
+            return NULL;
+        found = c;
+    }
+    return found;
 }
 
 /* `adamw` or `{name: adamw, ...}`. */
