@@ -115,4 +115,14 @@ optimizer: {name: sgd, lr: 0.1}
 R
 run validate bucket.yaml
 exits 0 "buckets of data that are not here are no fault"
+cat >length.yaml <<'R'
+max_duration: 2ep
+model: {name: gpt2, n_layers: 1, d_model: 16, n_heads: 2}
+train_data: {name: synthetic_tokens, seq_len: 64, batch_size: 16}
+eval_data: {name: synthetic_tokens, seq_len: 64, batch_size: 16}
+optimizer: {name: adamw, lr: 0.001}
+algorithms: {seq_length_warmup: {duration: 0.5}}
+R
+run validate length.yaml
+exits 0 "a method that counts on the run's length is given it"
 finish

@@ -378,7 +378,7 @@ ETUDE_CONFIG_DIR=$PWD/typing first 80x24 --keys 'jjje<F6>'
 is "$(hints | cut -c1-15)" ' space toggle  ' "keys.yaml may give them others"
 
 # Titles of recipes are cut between words.
-has 'small GPT on the bytes of the King James Bible..' "installed recipes say what they are" \
+has 'small GPT on the bytes of the King James Bib..' "installed recipes say what they are" \
     compose --dump-screen 80x24 --keys a
 
 # Everything that is wrong, not only the first of it.

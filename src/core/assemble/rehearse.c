@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "core/assemble/assemble.h"
+#include "etude/callback.h"
 #include "etude/data.h"
 
 enum { SAMPLES = 8 }; /* of a batch: kinds and shapes do not depend on its size */
@@ -17,21 +18,42 @@ shrink(struct et_part *part)
         return;
     if (o->batch_size > SAMPLES || o->batch_size == ET_INT_UNSET)
         o->batch_size = SAMPLES;
-    o->subset_num_batches = 1;
     o->workers = 0;
 }
+
+static et_status
+stop(struct et_callback *self, enum et_event event, const struct et_state *state,
+     struct et_log *log)
+{
+    (void)event, (void)state, (void)log;
+    self->stop = "one batch is enough";
+    return ET_OK;
+}
+
+/* Ends the run behind its first batch. The run is as long as it will be: methods judge
+ * what they are to do by its length. */
+static const struct et_callback_class one_batch = {
+    .info = {.name = "one_batch", .summary = "ends a rehearsal"},
+    .events = ET_ON(BATCH_END),
+    .run = stop,
+};
 
 static et_status
 step(struct et_ctx *cx, struct eti_assembly *a)
 {
     struct et_trainer *t;
+    struct et_callback *last;
+    ET_TRY(et_callback_new(cx, &one_batch, NULL, NULL, &last));
+    ET_TRY(eti_assembly_add(a, last));
     a->config.dry = true;
     /* Their times are for data of another length; eti_assemble has asked them. */
     a->config.n_schedulers = 0;
     for (int i = 0; i < a->config.n_groups; i++)
         a->group[i]->n_schedulers = 0;
     ET_TRY(et_trainer_new(cx, &a->config, &t));
-    et_status status = et_trainer_fit(t, ET_BATCHES(1));
+    et_status status = et_trainer_fit(t, ET_TIME_UNSET);
+    if (status == ET_OK && a->config.n_evaluators > 0)
+        status = et_trainer_eval(t);
     et_trainer_free(&t);
     return status;
 }

@@ -10,8 +10,8 @@
 #include "core/recipe/options.h"
 
 enum {
-    BATCHES = 2, /* that it has samples for */
-    SIDE = 256,  /* of images whose size is not known */
+    BATCHES = 1000, /* that it has samples for: how many there are is not known */
+    SIDE = 256,     /* of images whose size is not known */
 };
 
 static et_status
