@@ -48,7 +48,8 @@ try_csv(const uint8_t *data, size_t size)
     struct et_alloc_stats stats;
     struct eti_csv c;
     bool got = true;
-    need(text && et_ctx_new(&cx) == ET_OK);
+    need(text != NULL);
+    need(et_ctx_new(&cx) == ET_OK);
     memcpy(text, data, size);
     et_status status = eti_csv_begin(cx, &c, "x.csv", text, (int64_t)size, ',');
     for (int64_t line = 1; status == ET_OK && got; line = c.line) {
