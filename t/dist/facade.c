@@ -323,10 +323,11 @@ lose_one(struct et_ctx *cx, struct et_comm *c, void *data)
     (void)c;
     (void)data;
     EXPECT(et_dist_init(cx, 0, &d) == ET_OK);
-    EXPECT(et_dist_barrier(cx, d) == ET_OK);
+    et_status s = et_dist_barrier(cx, d);
     if (et_dist_global_rank(d) == 1)
         raise(SIGKILL);
-    et_status s = et_dist_all_reduce(cx, d, &x, 1, ET_F64, ET_DIST_SUM);
+    if (s == ET_OK) /* rank 1 may go while others are still in the barrier */
+        s = et_dist_all_reduce(cx, d, &x, 1, ET_F64, ET_DIST_SUM);
     EXPECT(s == ET_EPEER);
     printf("%s", et_error_get(cx)->message);
     et_error_clear(cx);
