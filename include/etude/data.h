@@ -184,6 +184,7 @@ void et_data_prepare_eval(void *options);
         .offset = ET_DATA_OPTION_AT(T, transforms_on),                         \
         .def = "auto",                                                         \
         .choices = et_transforms_on_names,                                     \
+        .flags = ET_OPT_LATER,                                                 \
         .help = "host, device (in the step), auto: a GPU with 8 times the room", \
     }
 #define ET_DATA_TOKEN_OPTIONS(T)                                               \

@@ -82,7 +82,7 @@ static const struct et_option nonfinite_table[] = {
     ROW(grace, INT, "batches in a row before it is taken", .def = "3", .min = 0,
         .max = UNBOUNDED, .unit = "batches"),
     ROW(hold_schedule, BOOL, "an update that is skipped does not move the schedule",
-        .def = "false"),
+        .def = "false", .flags = ET_OPT_LATER),
     {0},
 };
 #undef IN
@@ -176,7 +176,8 @@ const struct et_option et_recipe_table[] = {
     ROW(microbatch_size, INT, "samples per microbatch instead of grad_accum", .min = 1,
         .max = UNBOUNDED, .unit = "samples", .flags = ET_OPT_OPTIONAL),
     ROW(sync_batch_norm, BOOL,
-        "batch norm takes its statistics over the batch of all ranks", .def = "false"),
+        "batch norm takes its statistics over the batch of all ranks", .def = "false",
+        .flags = ET_OPT_LATER),
     ROW(algorithms, PARTS, "training methods, in the order they apply",
         .kind = ET_KIND_ALGORITHM, .flags = ET_OPT_BY_NAME),
     ROW(callbacks, PARTS, "observers", .kind = ET_KIND_CALLBACK,
