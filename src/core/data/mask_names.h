@@ -17,12 +17,14 @@ struct eti_mask_name_options {
         .type = ET_OPT_TEXTS,                                                          \
         .offset = offsetof(S, names.classes),                                          \
         .def = "[]",                                                                   \
+        .flags = ET_OPT_LATER,                                                         \
         .help =                                                                        \
             "names of the classes, in order; empty: class_file's, or the layout's",    \
     },                                                                                 \
     {                                                                                  \
         .name = "class_file", .type = ET_OPT_PATH,                                     \
-        .offset = offsetof(S, names.class_file), .flags = ET_OPT_OPTIONAL,             \
+        .offset = offsetof(S, names.class_file),                                       \
+        .flags = ET_OPT_OPTIONAL | ET_OPT_LATER,                                       \
         .help = "file with a name a line, or with ADE20K's table (objectInfo150.txt)", \
     }
 
