@@ -100,7 +100,7 @@ test_once(void)
     ok(strstr(text, "its computing. "), "with what it is this time");
 }
 
-/* What was the beginning of the time before is none of the next. */
+/* A time begins anew: it does not keep the beginning of the one before. */
 static void
 test_moment(void)
 {

@@ -19,7 +19,7 @@ struct eti_cell {
  * and quotes are taken off. */
 struct eti_csv {
     struct et_ctx *cx;
-    const char *path; /* for what is said of it */
+    const char *path; /* that messages name */
     struct eti_bytes file;
     char *text, *end; /* what is left; *END is writable */
     char separator;
@@ -48,7 +48,8 @@ void eti_csv_close(struct eti_csv *c);
 
 /* The place of the column NAME, or -1. */
 int64_t eti_csv_find(const struct eti_csv *c, const char *name);
-/* The same; EINVAL where there is none, with the OPTION that names it. */
+/* Finds the place of the column NAME. EINVAL: the file has no such column; the message
+ * names the OPTION that asked for it. */
 ET_NODISCARD et_status eti_csv_need(const struct eti_csv *c, const char *option,
                                     const char *name, int64_t *out);
 /* EFORMAT, "PATH:LINE:COLUMN: ..." of CELL. */

@@ -56,7 +56,7 @@ struct eti_row_module {
 };
 extern const struct et_module_class eti_row_class, eti_repeat_class;
 
-/* The name of the block that M is a use of; NULL: it is none. */
+/* The name of the block that M uses; NULL where M uses no block. */
 const char *eti_ways_block(const struct et_module *m);
 
 /* y = residual(x) + shortcut(x); without a shortcut x itself. */

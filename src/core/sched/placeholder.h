@@ -26,7 +26,7 @@ struct eti_placeholders {
 };
 extern const struct eti_placeholders eti_nothing_known;
 
-/* Is TEXT such a formula, or meant to be one? NULL is none. */
+/* Is TEXT such a formula, or meant to be one? False where TEXT is NULL. */
 bool eti_is_formula(const char *text);
 /* A value of type TYPE, TIME or FLOAT, as text that et_options_set reads, from the
  * formula TEXT. EINVAL: the message in WHY says what is wrong; *KNOWN is false where

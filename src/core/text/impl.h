@@ -247,8 +247,8 @@ ET_NODISCARD et_status eti_read_pieces(struct et_tokenizer *t, const char *name,
 ET_NODISCARD et_status eti_read_roles(struct et_tokenizer *t, const char *name,
                                       const char *text, size_t n, int *lower);
 
-/* The same by the ids of generation_config.json or config.json. An id that T has no
- * token for is none. */
+/* The same by the ids of generation_config.json or config.json. Ids
+ * that no token of T has are ignored. */
 ET_NODISCARD et_status eti_read_role_ids(struct et_tokenizer *t, const char *name,
                                          const char *text, size_t n);
 
