@@ -615,14 +615,16 @@ test_stand_ins(void)
                 loader_of(data, &(struct et_loader_config){.seed = 1, .train = true});
             struct et_loader_info info;
             et_loader_get_info(l, &info);
-            bool sound = info.batches_per_epoch == 2 && info.samples_per_epoch == 6;
-            for (int k = 0; k < 60; k++) {
+            bool sound = info.batches_per_epoch == ETI_STAND_IN_BATCHES &&
+                         info.samples_per_epoch == 3 * ETI_STAND_IN_BATCHES;
+            for (int k = 0; k < ETI_STAND_IN_BATCHES + 60; k++) {
                 const struct et_batch *b;
                 sound = sound && et_loader_next(cx, l, &b) == ET_OK;
                 sound = sound && (!b || b->n_samples == 3);
                 et_loader_release(l, sound ? b : NULL);
             }
-            ok(sound, "%s has a stand-in of two batches", c->info.name);
+            ok(sound, "%s has a stand-in of %d batches", c->info.name,
+               ETI_STAND_IN_BATCHES);
             opened++;
             et_loader_free(&l);
             et_dataset_close(&data);

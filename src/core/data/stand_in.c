@@ -9,10 +9,7 @@
 #include "core/data/text_source.h"
 #include "core/recipe/options.h"
 
-enum {
-    BATCHES = 1000, /* that it has samples for: how many there are is not known */
-    SIDE = 256,     /* of images whose size is not known */
-};
+enum { SIDE = 256 }; /* of images whose size is not known */
 
 static et_status
 zero_sample(const struct et_dataset *self, int64_t at, struct et_sample *out,
@@ -77,7 +74,7 @@ complete(const struct et_dataset_class *c, const struct et_data_options *o,
          struct et_data_facts *f)
 {
     int64_t batch = o->batch_size == ET_INT_UNSET ? 1 : o->batch_size;
-    f->n_samples = BATCHES * batch;
+    f->n_samples = ETI_STAND_IN_BATCHES * batch;
     if (c->tokens) /* a window more: training begins at a phase */
         f->n_tokens = (f->n_samples + 1) * o->seq_len + 1;
     for (int i = 0; i < f->n_fields; i++)

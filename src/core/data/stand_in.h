@@ -6,6 +6,9 @@
 
 #include "etude/data.h"
 
+/* Batches of an epoch: how many the real dataset has is not known. */
+enum { ETI_STAND_IN_BATCHES = 1000 };
+
 /* A dataset of black images of class 0, or of tokens 0, with the shapes that C and
  * OPTIONS, borrowed, say those of the real one have. ENOTSUP: nobody knows them without
  * its files. Close it with et_dataset_close. */
