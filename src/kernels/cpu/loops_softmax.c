@@ -214,6 +214,13 @@ one_line(const struct softmax_kernel *k, void *const *p, int64_t line, int64_t a
     }
 }
 
+/* One whose elements are neighbours, in f32. No inline: compiling it is slow. */
+static void
+dense_line(const struct softmax_kernel *k, void *const *p, int64_t line, int64_t at)
+{
+    one_line(k, p, line, at, 1);
+}
+
 /* One line with those arrays of P that are low in ROWS, a line each. */
 INLINE void
 low_line(const struct softmax_kernel *k, void *const *p, int n_arrays, int64_t line,
@@ -227,7 +234,7 @@ low_line(const struct softmax_kernel *k, void *const *p, int n_arrays, int64_t l
         if (low && i < k->n_in)
             widen_line(rows + i * n, (uint16_t *)p[i] + at, n, s, type);
     }
-    one_line(k, q, line, 0, 1);
+    dense_line(k, q, line, 0);
     for (int i = k->n_in; i < n_arrays; i++)
         if (p[i] && k->low >> i & 1)
             narrow_line((uint16_t *)p[i] + at, rows + i * n, n, s, type);
@@ -246,7 +253,7 @@ run_lines(const struct softmax_kernel *k, void *const *p, int n_arrays, float *r
         else if (k->low)
             low_line(k, p, n_arrays, i, at, s, ET_F16, rows);
         else if (s == 1)
-            one_line(k, p, i, at, 1);
+            dense_line(k, p, i, at);
         else
             one_line(k, p, i, at, s);
     }
