@@ -272,18 +272,18 @@ named_values(void)
     et_model_free(&m);
 }
 
-/* y = x * x + x, of the network's own numbers. */
+/* What LAYERS make of 1, 2 and -3. */
 static void
-joined_numbers(void)
+makes(const char *layers, const float want[3], const char *what)
 {
     const struct et_model_facts facts = {.channels = 3, .num_classes = 3};
     const int64_t shape[] = {1, 3};
-    const float in[] = {1, 2, -3}, want[] = {2, 6, 6};
+    const float in[] = {1, 2, -3};
     float out[3] = {0};
     struct et_model *m;
     struct et_graph *g;
     struct et_tensor *x, *y;
-    must(make(NULL, "[mul: input, add: [input]]", &facts, &m));
+    must(make(NULL, layers, &facts, &m));
     must(et_tensor_new(cx, dev, ET_F32, 2, shape, ET_ROW_MAJOR, "x", &x));
     must(et_tensor_write(cx, x, in, sizeof in));
     must(et_graph_new(cx, dev, &g));
@@ -291,10 +291,24 @@ joined_numbers(void)
     y = et_model_forward(m, &f, x);
     must(et_eval(g, &y, 1));
     must(et_tensor_read(cx, y, out, sizeof out));
-    ok(memcmp(out, want, sizeof want) == 0, "values are multiplied and added");
+    ok(memcmp(out, want, sizeof out) == 0, "%s: %g %g %g", what, out[0], out[1],
+       out[2]);
     et_graph_free(&g);
     et_tensor_free(&x);
     et_model_free(&m);
+}
+
+static void
+joined_numbers(void)
+{
+    makes("[mul: input, add: [input]]", (float[]){2, 6, 6},
+          "values are multiplied and added");
+    makes("[{mul: input, as: a}, residual: [{mul: a, as: b}, add: b]]",
+          (float[]){3, 36, 171}, "a list within reads its own names and those around");
+    makes(
+        "[{mul: input, as: a}, residual: [{add: a, as: b}, residual: [{mul: b, as: c},"
+        " add: b, add: a, add: c]]]",
+        (float[]){14, 152, 702}, "so does one within that, of each list around");
 }
 
 /* ---- fields ---- */

@@ -217,6 +217,33 @@ test_tokens(struct et_ctx *cx)
     eti_predictions_release(&all);
 }
 
+/* In an order in which good and bad ones come early and late. */
+static void
+test_worst_sequences(struct et_ctx *cx)
+{
+    enum { MANY = 3 * ETI_SEQUENCES + 1 };
+    struct eti_predictions all = {.cx = cx, .classes = 2};
+    int32_t token = 1;
+    float loss = 0;
+    bool worst = true;
+    for (int i = 0; i < MANY; i++) {
+        const int mean = 7 * i % MANY;
+        const struct eti_sequence one = {.sample = mean,
+                                         .mean = (float)mean,
+                                         .n = 1,
+                                         .input = &token,
+                                         .label = &token,
+                                         .class = &token,
+                                         .loss = &loss};
+        need(cx, eti_predictions_add_sequence(&all, &one));
+    }
+    for (int i = 0; i < ETI_SEQUENCES; i++)
+        worst = worst && all.sequences->v[i].sample == MANY - 1 - i &&
+                all.sequences->v[i].mean == (float)(MANY - 1 - i);
+    ok(worst, "those with the greatest losses are kept, the greatest first");
+    eti_predictions_release(&all);
+}
+
 static void
 test_values(struct et_ctx *cx)
 {
@@ -251,6 +278,7 @@ main(void)
     test_sheet(cx);
     test_masks(cx);
     test_tokens(cx);
+    test_worst_sequences(cx);
     test_values(cx);
     eti_predictions_release(&all);
     et_alloc_get_stats(cx, &stats);

@@ -619,6 +619,30 @@ checks(void)
     drop(&s);
 }
 
+/* N brackets around a number, all of them closed: right but for their number. */
+static et_status
+read_nested(int n, const struct eti_variable *v, struct et_error *why)
+{
+    char text[8192];
+    double x;
+    memset(text, '(', (size_t)n);
+    text[n] = '1';
+    memset(text + n + 1, ')', (size_t)n);
+    text[2 * n + 1] = '\0';
+    return eti_formula(text, v, 2, &x, why);
+}
+
+static void
+test_depth(const struct eti_variable *v)
+{
+    static const int too_many[] = {100, 1000, 4000};
+    struct et_error why;
+    ok(read_nested(20, v, &why) == ET_OK, "20 brackets are read");
+    for (size_t i = 0; i < sizeof too_many / sizeof *too_many; i++)
+        ok(read_nested(too_many[i], v, &why) == ET_EINVAL, "%d are too many",
+           too_many[i]);
+}
+
 static void
 formulas(void)
 {
@@ -680,9 +704,7 @@ formulas(void)
            wrong[i].text);
         is_str(why.message, wrong[i].why, "and it says where");
     }
-    char deep[4096] = "";
-    memset(deep, '(', sizeof deep - 1);
-    ok(eti_formula(deep, v, 2, &x, &why) == ET_EINVAL, "so are 4095 brackets");
+    test_depth(v);
 }
 
 static void
