@@ -45,19 +45,29 @@ send_to(struct talk *t, const struct etd_head *head, const struct etd_command *c
     talk_send_bytes(t, bytes, etd_command_write(bytes, sizeof bytes, head, c));
 }
 
-/* The next answer that T hears. */
+/* The answer that the hub has sent to T: it comes before that to a PING, so that one
+ * which went elsewhere is missed at once. */
 static struct etd_answer
 hear(struct talk *t)
 {
-    struct etd_answer a;
-    do
-        if (talk_is_over(talk_hear(t)))
+    struct etd_answer a, next;
+    int n = 0;
+    enum etd_kind heard;
+    struct etd_out ping = talk_say(ETD_PING, 0);
+    talk_send(t, &ping);
+    while ((heard = talk_hear(t)) != ETD_PONG) {
+        if (talk_is_over(heard))
             bail("an operator is left: %s", t->code);
-    while (!etd_answer_read(&t->f, &a));
+        if (etd_answer_read(&t->f, &next))
+            a = n++ == 0 ? next : a;
+    }
+    if (n != 1)
+        bail("%d answers come where one should", n);
     return a;
 }
 
-/* Plays the supervisor until it has been asked once more than BEFORE. */
+/* Plays the supervisor until it has been asked once more than BEFORE, and the hub has
+ * passed its answer on. */
 static void
 supervise(int64_t before)
 {
@@ -66,6 +76,7 @@ supervise(int64_t before)
         house_supervise(&h);
         usleep(200);
     }
+    talk_settle(&h);
 }
 
 /* C of T, to HEAD's run: its answer, with that of the supervisor where it comes so
