@@ -503,16 +503,19 @@ void cli_guard_watch(const struct et_timestamp *ts, int rank);
 
 /* The folders that hold recipes, best first; NULL past the end. BUF holds the path. */
 const char *cli_recipe_folder(int i, char *buf, size_t size);
-/* Is the file PATH in one of them, the user's own aside? It need not be there yet. */
+/* Is the file PATH in one of them or in a folder there, the user's own aside? It need
+ * not be there yet. */
 bool cli_recipe_is_installed(const char *path);
 /* The folder of Etude's own entry in terminfo, in BUF, which it returns. */
 const char *cli_terminfo_folder(char *buf, size_t size);
-/* Path of the installed recipe NAME in BUF; false when none has that name. */
+/* Path of the installed recipe NAME, or FOLDER/NAME, in BUF; false when none has that
+ * name. */
 bool cli_recipe_find(const char *name, char *buf, size_t size);
 
 /* ---- recipes.c ---- */
 
-/* The installed recipes: name, title, path. The caller owns it. */
+/* The installed recipes: name, which has the folder that one is in, title, path. The
+ * caller owns it. */
 struct json_t *cli_recipe_list(void);
 
 /* ---- complete.c ---- */

@@ -81,6 +81,15 @@ cli_terminfo_folder(char *buf, size_t size)
     return buf;
 }
 
+/* Is FOLDER the same as OF, or one in it? */
+static bool
+is_at_or_in(const char *of, const char *folder)
+{
+    size_t n = strlen(of);
+    return strncmp(of, folder, n) == 0 &&
+           (folder[n] == '\0' || (folder[n] == '/' && !strchr(folder + n + 1, '/')));
+}
+
 bool
 cli_recipe_is_installed(const char *path)
 {
@@ -96,16 +105,25 @@ cli_recipe_is_installed(const char *path)
         *strrchr(real, '/') = '\0';
     }
     for (int i = 1; cli_recipe_folder(i, folder, sizeof folder); i++)
-        if (realpath(folder, at) && strcmp(at, real) == 0)
+        if (realpath(folder, at) && is_at_or_in(at, real))
             return true;
     return false;
+}
+
+/* Is NAME that of a file, or a folder's and a file's? Neither may lead elsewhere. */
+static bool
+is_plain_name(const char *name)
+{
+    const char *slash = strchr(name, '/');
+    return *name && *name != '/' && *name != '.' &&
+           !(slash && (slash[1] == '\0' || slash[1] == '.' || strchr(slash + 1, '/')));
 }
 
 bool
 cli_recipe_find(const char *name, char *buf, size_t size)
 {
     char folder[PATH_MAX];
-    if (!*name || strchr(name, '/'))
+    if (!is_plain_name(name))
         return false;
     for (int i = 0; cli_recipe_folder(i, folder, sizeof folder); i++) {
         snprintf(buf, size, "%s/%s.yaml", folder, name);

@@ -27,11 +27,11 @@ read_title(const char *path, char *buf, size_t size)
     et_visible(buf, size, at, line[0] == '#' ? strcspn(at, "\n") : 0);
 }
 
+/* Its NAME begins at BASE, in PATH, and may have a folder: speedup/bible_hot. */
 static void
-add_recipe(json_t *list, const char *path)
+add_recipe(json_t *list, const char *path, const char *base)
 {
-    const char *base = strrchr(path, '/') + 1;
-    char name[NAME_MAX], title[256];
+    char name[2 * NAME_MAX], title[256];
     json_t *other;
     size_t i;
     snprintf(name, sizeof name, "%.*s", (int)(strlen(base) - strlen(".yaml")), base);
@@ -44,18 +44,27 @@ add_recipe(json_t *list, const char *path)
                         cli_json_text(title), "path", cli_json_text(path)));
 }
 
+/* Adds what PATTERN, of a path below FOLDER, finds. */
+static void
+add_matching(json_t *list, const char *folder, const char *pattern)
+{
+    char path[PATH_MAX + 16];
+    glob_t found;
+    snprintf(path, sizeof path, "%s/%s", folder, pattern);
+    if (glob(path, 0, NULL, &found) == 0)
+        for (size_t k = 0; k < found.gl_pathc; k++)
+            add_recipe(list, found.gl_pathv[k], found.gl_pathv[k] + strlen(folder) + 1);
+    globfree(&found);
+}
+
 struct json_t *
 cli_recipe_list(void)
 {
     json_t *list = json_array();
-    char folder[PATH_MAX], pattern[PATH_MAX + 16];
+    char folder[PATH_MAX];
     for (int i = 0; cli_recipe_folder(i, folder, sizeof folder); i++) {
-        glob_t found;
-        snprintf(pattern, sizeof pattern, "%s/*.yaml", folder);
-        if (glob(pattern, 0, NULL, &found) == 0)
-            for (size_t k = 0; k < found.gl_pathc; k++)
-                add_recipe(list, found.gl_pathv[k]);
-        globfree(&found);
+        add_matching(list, folder, "*.yaml");
+        add_matching(list, folder, "*/*.yaml");
     }
     return list;
 }

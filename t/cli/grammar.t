@@ -176,6 +176,17 @@ run recipes fashion_mnist --copy .
 exits 73 "but never over a file: exit 73"
 run recipes no_such
 exits 66 "an unknown recipe: exit 66"
+run recipes
+says out "speedup/bible_hot        bible_baseline.yaml with ALiBi" \
+    "recipes of a folder are listed with it"
+run recipes speedup/bible_hot
+says out "include: [bible_baseline.yaml]" "and are found by that name"
+run validate -m speedup/bible_hot
+exits 0 "with what they include"
+for name in ../recipes/wine speedup/../wine speedup/ /wine speedup/deeper/wine; do
+    run recipes "$name"
+    exits 66 "'$name' leads to no recipe: exit 66"
+done
 for name in "$ET_SRCDIR"/recipes/*.yaml "$ET_SRCDIR"/recipes/speedup/*.yaml; do
     run validate "$name"
     case $name in
