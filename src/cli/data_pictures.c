@@ -3,7 +3,8 @@
  * as JSON.
  *
  *     {"samples": 60000, "fields": [...], "transforms": [{"name", "on"}...],
- *      "class_names": [...], "counts": [...], "counted": 20000,
+ *      "class_names": [...], "counts": [...], "counted": 20000, or of masks in pixels of
+ *      those that are shown: "counted_what": "pixels",
  *      "first": 0, "shown": [{"target": "3 Dress", "h", "w", "rgb": "00ff..."}...]}
  *
  * A picture has at most MOST pixels a side, two hexadecimal digits a byte; with a mask
@@ -167,6 +168,21 @@ put_values(const struct eti_batch_look *l, int64_t at, json_t *out)
     json_object_set_new(out, "values", all);
 }
 
+static void
+put_numbers(const struct et_dataset *data, const int64_t *count, int64_t classes,
+            int64_t counted, json_t *out)
+{
+    json_t *list = json_array(), *names = json_array();
+    for (int64_t k = 0; k < classes; k++) {
+        json_array_append_new(list, json_integer((json_int_t)count[k]));
+        if (data->facts.class_names)
+            json_array_append_new(names, json_string(data->facts.class_names[k]));
+    }
+    json_object_set_new(out, "counts", list);
+    json_object_set_new(out, "class_names", names);
+    json_object_set_new(out, "counted", json_integer((json_int_t)counted));
+}
+
 /* How often each class is the target of the first samples: of data whose target is
  * one. */
 static void
@@ -197,15 +213,28 @@ put_counts(struct cli *c, const struct et_dataset *data, json_t *out)
         counted++;
     }
     eti_room_free(&room);
-    json_t *list = json_array(), *names = json_array();
-    for (int64_t k = 0; k < classes; k++) {
-        json_array_append_new(list, json_integer((json_int_t)count[k]));
-        if (data->facts.class_names)
-            json_array_append_new(names, json_string(data->facts.class_names[k]));
-    }
-    json_object_set_new(out, "counts", list);
-    json_object_set_new(out, "class_names", names);
-    json_object_set_new(out, "counted", json_integer((json_int_t)counted));
+    put_numbers(data, count, classes, counted, out);
+    et_free(c->cx, block);
+}
+
+/* The same of masks: the pixels of each class in the N samples that are shown. */
+static void
+put_mask_counts(struct cli *c, const struct eti_batch_look *l,
+                const struct et_dataset *data, int64_t n, json_t *out)
+{
+    const int mask = ET_FIELD_TARGET;
+    void *block;
+    if (l->info.n_fields <= mask || l->info.field[mask].kind != ET_FIELD_MASK)
+        return;
+    const int64_t classes = l->info.field[mask].below;
+    if (classes < 1 || classes > ETI_LOOK_CLASSES ||
+        et_alloc(c->cx, (size_t)classes * sizeof(int64_t), &block) != ET_OK)
+        return;
+    int64_t *count = memset(block, 0, (size_t)classes * sizeof *count), counted = 0;
+    for (int64_t at = 0; at < n; at++)
+        counted += eti_look_classes(l, mask, at, count);
+    put_numbers(data, count, classes, counted, out);
+    json_object_set_new(out, "counted_what", json_string("pixels"));
     et_free(c->cx, block);
 }
 
@@ -251,5 +280,6 @@ cli_data_pictures(struct cli *c, const struct eti_batch_look *look,
                   fields_json(look), "transforms", transforms, "first",
                   (json_int_t)look->batch->first, "shown", shown);
     put_counts(c, data, out);
+    put_mask_counts(c, look, data, n, out);
     return out;
 }

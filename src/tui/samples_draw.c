@@ -87,13 +87,15 @@ static void
 draw_classes(const struct tui_samples *s, const struct tui_pane *p, int y)
 {
     const json_t *counts = get(s, "counts"), *names = get(s, "class_names");
+    const char *what = json_string_value(get(s, "counted_what"));
     const int64_t counted = json_integer_value(get(s, "counted"));
     const int n = (int)json_array_size(counts);
     int64_t most = 1;
     char text[96], number[TUI_NUMBER];
     if (n == 0 || y + 2 > p->h)
         return;
-    snprintf(text, sizeof text, "classes, of %s", tui_count(counted, number));
+    snprintf(text, sizeof text, "classes, of %s %.20s", tui_count(counted, number),
+             what ? what : "");
     tui_title(p, y++, text, false);
     for (int i = 0; i < n; i++) {
         const int64_t v = json_integer_value(json_array_get(counts, (size_t)i));

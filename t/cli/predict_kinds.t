@@ -67,6 +67,16 @@ for i in 0 1 2 3; do cp pictures/00000$i.png set/images; done
 run data show segmentation path="$PWD/set" num_classes=3 split=train --limit 4 --json \
     resolution=8
 exits 0 "which the data set segmentation reads"
+run data show segmentation path="$PWD/set" num_classes=3 split=train --limit 1 \
+    resolution=8 classes=[ground,left,right]
+tail -n 1 out | grep -Eq '^[0-9]+% (left|right)(, [0-9]+% (left|right))?$'
+ok $? "below a picture are the classes of its mask"
+run data show segmentation path="$PWD/set" num_classes=3 split=train --limit 4 \
+    resolution=8 classes=[ground,left,right] --pictures
+is "$(tr -d ' \n' <out | grep -o '"counted":256,"counted_what":"pixels"\|"left","right"')" \
+    '"left","right"
+"counted":256,"counted_what":"pixels"' \
+    "and for screens the pixels of each are counted"
 run predict calm-heron -o one.jsonl
 is "$(grep -c '"iou":\[' one.jsonl)" 4 "or as JSON lines"
 screen 80x24 V

@@ -74,13 +74,60 @@ eti_look_mask(const struct eti_batch_look *l, int mask, int64_t at, uint8_t *rgb
         (void)eti_class_color(from[i], rgb + 3 * i);
 }
 
+int64_t
+eti_look_classes(const struct eti_batch_look *l, int mask, int64_t at, int64_t *count)
+{
+    const int64_t pixels = eti_look_elements(l, mask);
+    const int32_t *from = l->batch->field[mask].host.i32 + at * pixels;
+    int64_t counted = 0;
+    for (int64_t i = 0; i < pixels; i++)
+        if (from[i] >= 0 && from[i] < l->info.field[mask].below) {
+            count[from[i]]++;
+            counted++;
+        }
+    return counted;
+}
+
+/* "29% Dress, 3% Bag": the classes of a mask, but for the ground, the largest first. */
+static void
+name_mask(const struct eti_batch_look *l, int mask, int64_t at, char *text, size_t size)
+{
+    int64_t count[ETI_LOOK_CLASSES] = {0};
+    const int64_t classes = l->info.field[mask].below;
+    size_t used = 0;
+    if (classes > ETI_LOOK_CLASSES)
+        return;
+    eti_look_classes(l, mask, at, count);
+    for (;;) {
+        int64_t best = 1;
+        for (int64_t k = 2; k < classes; k++)
+            best = count[k] > count[best] ? k : best;
+        if (classes < 2 || count[best] == 0 || used + 1 >= size)
+            return;
+        int n =
+            snprintf(text + used, size - used, "%s%.0f%% ", used > 0 ? ", " : "",
+                     100. * (double)count[best] / (double)eti_look_elements(l, mask));
+        used = used + (size_t)n < size ? used + (size_t)n : size;
+        n = l->facts->class_names
+                ? snprintf(text + used, size - used, "%s", l->facts->class_names[best])
+                : snprintf(text + used, size - used, "%lld", (long long)best);
+        used = used + (size_t)n < size ? used + (size_t)n : size;
+        count[best] = 0;
+    }
+}
+
 const char *
 eti_look_target(const struct eti_batch_look *l, int64_t at, char *text, size_t size)
 {
     int i = ET_FIELD_TARGET;
     text[0] = '\0';
-    if (l->info.n_fields <= i || l->info.field[i].kind == ET_FIELD_MASK ||
-        eti_look_elements(l, i) != 1)
+    if (l->info.n_fields <= i)
+        return text;
+    if (l->info.field[i].kind == ET_FIELD_MASK) {
+        name_mask(l, i, at, text, size);
+        return text;
+    }
+    if (eti_look_elements(l, i) != 1)
         return text;
     double v = eti_look_element(l, i, at);
     bool named = l->facts->class_names && v >= 0 && v < (double)l->info.field[i].below;

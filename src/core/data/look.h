@@ -6,6 +6,8 @@
 
 #include "etude/data.h"
 
+enum { ETI_LOOK_CLASSES = 1000 }; /* of masks with more, classes are not told */
+
 struct eti_batch_look {
     struct et_loader *loader;     /* borrowed, as all of it */
     const struct et_batch *batch; /* of that loader, which has no device */
@@ -24,8 +26,12 @@ void eti_look_pixels(const struct eti_batch_look *l, int image, int mask, int64_
                      uint8_t *rgb);
 /* The colours of field MASK alone. */
 void eti_look_mask(const struct eti_batch_look *l, int mask, int64_t at, uint8_t *rgb);
-/* "3 Dress", "3", or a number: what belongs below a picture; "": more than a number.
- * Returns TEXT. */
+/* Adds to COUNT [below of field MASK] the pixels that sample AT has of each class.
+ * Returns how many count something. */
+int64_t eti_look_classes(const struct eti_batch_look *l, int mask, int64_t at,
+                         int64_t *count);
+/* "3 Dress", "3", a number, or for a mask "29% Dress, 3% Bag", the ground left out: what
+ * belongs below a picture; "": more than that. Returns TEXT. */
 const char *eti_look_target(const struct eti_batch_look *l, int64_t at, char *text,
                             size_t size);
 /* How many of the tokens that sample AT has in field I are no padding. */
