@@ -8,6 +8,8 @@
 
 #include "core/assemble/assemble.h"
 #include "core/compose/timeline.h"
+#include "core/recipe/recipe.h"
+#include "etude/plugin.h"
 #include "tui/compose.h"
 #include "tui/glyphs.h"
 
@@ -20,6 +22,23 @@ classes_of(const struct et_recipe *r, const struct et_algorithm_class **out)
         if (r->algorithms.v[i].component && !r->algorithms.v[i].off)
             out[n++] = ETI_CLASS(algorithm, r->algorithms.v[i].component);
     return n;
+}
+
+/* Who acts at EVENT, as the engine calls them, plugins' passes included; one that cannot
+ * order them is named when the run begins. */
+static int
+turns_at(const struct compose *c, const struct et_algorithm_class *const *all, int n,
+         enum et_event event, struct eti_turn *out)
+{
+    const struct et_recipe *r = eti_sketch_shown(c->sketch);
+    int m, n_passes = 0;
+    const struct et_pass *const *passes =
+        r ? et_registry_passes(eti_recipe_registry(r), &n_passes) : NULL;
+    if (eti_timeline_with(c->sketch->cx, passes, n_passes, all, n, event, out, &m) ==
+        ET_OK)
+        return m;
+    et_error_clear(c->sketch->cx);
+    return eti_timeline_at(all, n, event, out);
 }
 
 static void
@@ -37,7 +56,7 @@ put_turns(const struct compose *c, const struct tui_pane *p, int y, int x,
 {
     struct eti_turn turn[ET_MAX_ALGORITHMS];
     const struct eti_method *m = compose_method(c);
-    int who = eti_timeline_at(all, n, event, turn), room = p->w - 1;
+    int who = turns_at(c, all, n, event, turn), room = p->w - 1;
     for (int i = 0; i < who && x < room; i++) {
         char name[64];
         bool here = m && strcmp(all[turn[i].who]->info.name, m->name) == 0;
@@ -117,7 +136,7 @@ draw_table(struct compose *c, const struct tui_pane *p, bool has_focus,
     for (int k = 0; k < p->h - 4 && c->timeline.top + k < N_COURSE; k++) {
         int at = c->timeline.top + k, y = 2 + k;
         struct eti_turn turn[ET_MAX_ALGORITHMS];
-        int who = eti_timeline_at(all, n, course[at].event, turn);
+        int who = turns_at(c, all, n, course[at].event, turn);
         compose_put_marker(p, y, has_focus && at == c->timeline.at, true);
         tui_put(p, y, 1 + 2 * course[at].depth, who ? role : TUI_DIM,
                 event_text(course[at].event, text));
@@ -180,7 +199,7 @@ compose_say_why(struct compose *c)
     if (at >= (is_table ? N_COURSE : c->n_events))
         return;
     enum et_event event = is_table ? course[at].event : (enum et_event)c->event[at];
-    m = eti_timeline_at(all, n, event, turn);
+    m = turns_at(c, all, n, event, turn);
     for (int i = 0; i < m && used < sizeof text; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%s %d %s (%s)",
                                  i ? "," : "", i + 1, all[turn[i].who]->info.name,

@@ -35,6 +35,14 @@ exits 0 'a recipe that names the plugin is explained'
 says out "by a plugin's pass" 'with what the pass has moved'
 grep -q "by a plugin's pass" plain
 is $? 1 'which is nothing where the recipe does not name it'
+sed "s/^loggers.*/plugins: [by_name]/; \$a algorithms: {$one}" r.yaml >compose.yaml
+run --ascii compose compose.yaml --dump-screen 200x50
+acts=$(sed -n 's/.*AFTER_DATALOADER//p' out)
+sed '/^plugins/d' compose.yaml >alone.yaml
+run --ascii compose alone.yaml --dump-screen 200x50
+exits 0 'Compose shows who acts at which event'
+[ -n "$acts" ] && [ "$acts" != "$(sed -n 's/.*AFTER_DATALOADER//p' out)" ]
+ok $? 'in the order that the pass makes'
 # losses DIRECTORY
 losses() {
     sed -nE 's|.*"ev":"batch".*"loss/train/total":([^,}]*).*|\1|p' "$1/metrics.jsonl"
