@@ -11,6 +11,7 @@
 #include "core/compose/form.h"
 #include "core/compose/layers.h"
 #include "core/compose/sketch.h"
+#include "core/library/ablation.h"
 #include "tui/app.h"
 #include "tui/job.h"
 #include "tui/samples.h"
@@ -169,8 +170,11 @@ struct compose {
     int line;         /* > 0: that line of the text is typed, not a value */
     int fault;        /* of the sketch's errors, that is looked at */
 
-    char alike[400];   /* runs of this recipe, in a line; "" */
-    char last_run[64]; /* the newest of them; "" */
+    char alike[400];            /* runs of this recipe, in a line; "" */
+    char last_run[64];          /* the newest of them; "" */
+    json_t *runs_alike;         /* their facts, the newest first; NULL: none */
+    struct eti_ablation bought; /* by each method that is on, in those runs, */
+    int bought_of;              /* sketch->changes that it is of; -1: not looked for */
     int64_t last_microbatches;
     double looked;  /* monotonic: when they were looked for, */
     bool was_shown; /* and whether the screen was shown at the last tick */
@@ -274,6 +278,14 @@ void compose_draw_changes(struct compose *c, const struct tui_pane *p);
 void compose_draw_diff(struct compose *c, const struct tui_pane *p);
 void compose_draw_curve(struct compose *c, const struct tui_pane *p);
 void compose_draw_start(struct compose *c, const struct tui_pane *p);
+
+/* ---- compose_bought.c: what each method bought, as runs of the recipe tell ---- */
+/* Of METHOD in a line, below what is said of it; that there are no such runs, too.
+ * Returns the lines. */
+int compose_draw_bought(struct compose *c, const struct tui_pane *p, int y,
+                        const struct eti_method *method);
+/* A table of all methods from line Y on. Returns the lines. */
+int compose_draw_all_bought(struct compose *c, const struct tui_pane *p, int y);
 
 /* ---- compose_faults.c: what is wrong with the text ---- */
 /* All of the text around the fault, where it is no YAML. */

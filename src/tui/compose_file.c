@@ -321,6 +321,9 @@ compose_find_alike(struct compose *c)
     c->looked = tui_now(c->app);
     c->alike[0] = c->last_run[0] = '\0';
     c->last_microbatches = 0;
+    json_decref(c->runs_alike);
+    c->runs_alike = NULL;
+    c->bought_of = -1;
     snprintf(base, sizeof base, "%.120s",
              slash             ? slash + 1
              : c->sketch->path ? c->sketch->path
@@ -360,6 +363,7 @@ compose_find_alike(struct compose *c)
             used += (size_t)snprintf(c->alike + used, sizeof c->alike - used,
                                      " (lr %.10s)", lr);
     }
+    c->runs_alike = json_array_size(list) > 0 ? json_incref(list) : NULL;
     json_decref(list);
 }
 

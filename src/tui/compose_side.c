@@ -124,6 +124,7 @@ draw_method(struct compose *c, const struct tui_pane *p, bool has_focus,
     y += tui_put_wrapped(p, y, 1, p->w - 2, TUI_TEXT, m->summary);
     if (!compose_fits(c, m))
         tui_putf(p, y++, 1, TUI_WARN, "for models of %s only", m->applies_to);
+    y += compose_draw_bought(c, p, y, m);
     int rows = p->h - y > 4 ? p->h - y : c->options.n;
     tui_list_show(&c->values, c->options.n, rows);
     c->area[TUI_C_OPTIONS].y += y - 1; /* its lines begin below what is said */
@@ -144,7 +145,7 @@ draw_method(struct compose *c, const struct tui_pane *p, bool has_focus,
 /* ---- what is selected ---- */
 
 static int
-draw_fold(const struct compose *c, const struct tui_pane *p)
+draw_fold(struct compose *c, const struct tui_pane *p)
 {
     int cannot = c->n_methods - c->n_can, y = 1;
     tui_title(p, 0, "algorithms", false);
@@ -153,7 +154,7 @@ draw_fold(const struct compose *c, const struct tui_pane *p)
         tui_putf(p, y++, 1, TUI_DIM, "%d are not for models of %s", cannot,
                  eti_recipe_domain(eti_sketch_shown(c->sketch)));
     tui_put(p, y++, 1, TUI_DIM, "enter unfolds or folds them");
-    return y;
+    return y + compose_draw_all_bought(c, p, y);
 }
 
 int

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a method bought: runs of a recipe beside the same without it, by their facts. */
+#include <jansson.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/library/ablation.h"
+#include "t/tap.h"
+
+/* A run that came to LOSS in SECONDS; MIXUP and EMA: whether it had them. */
+static json_t *
+run(const char *name, int seed, bool mixup, bool ema, double loss, double seconds)
+{
+    json_t *config = json_pack("{s:i, s:s, s:f, s:i}", "seed", seed, "run_name", name,
+                               "optimizer.lr", 0.1, "train_data.seed", seed);
+    if (mixup)
+        json_object_set_new(config, "algorithms.mixup.alpha", json_real(0.2));
+    else
+        json_object_set_new(config, "algorithms.mixup", json_false());
+    if (!ema)
+        json_object_set_new(config, "algorithms.ema", json_false());
+    return json_pack("{s:s, s:s, s:[s, s], s:o, s:f, s:{s:{s:f, s:f}}}", "name", name,
+                     "state", "finished", "algorithms", "mixup", "ema", "config",
+                     config, "train_seconds", seconds, "metrics",
+                     "metrics/eval/CrossEntropy", "last", loss, "best", loss - 1);
+}
+
+static json_t *
+sweep(void)
+{
+    return json_pack(
+        "[o, o, o, o, o, o, o]", run("a-7", 3, true, false, 2.5, 9),
+        run("a-6", 2, false, true, 2.4, 30), run("a-5", 1, false, true, 2.2, 20),
+        run("a-4", 1, true, false, 1.5, 8), run("a-3", 3, true, true, 2, 12),
+        run("a-2", 2, true, true, 1.9, 10), run("a-1", 1, true, true, 1, 8));
+}
+
+static const char *const both[] = {"mixup", "ema"};
+
+static void
+tells(void)
+{
+    struct eti_ablation a;
+    json_t *list = sweep();
+    eti_ablation_find(list, both, 2, &a);
+    is_int(a.n, 2, "both methods have runs without them");
+    is_str(a.run, "a-3", "beside the newest run that has all");
+    is_str(a.metric, "metrics/eval/CrossEntropy", "by what the runs are known by");
+    ok(a.less, "of which less is better");
+    is_int(a.with.n, 3, "three seeds have all methods");
+    ok(a.with.value == 1.9 && a.with.seconds == 10, "their medians count");
+    const struct eti_ablation_runs *mixup = eti_ablation_of(&a, "mixup");
+    const struct eti_ablation_runs *ema = eti_ablation_of(&a, "ema");
+    ok(mixup && mixup->n == 2 && fabs(mixup->value - 2.3) < 1e-9 &&
+           mixup->seconds == 25,
+       "without one, the middle of two seeds, of the last value and not of the best");
+    ok(ema && ema->n == 2 && ema->value == 2, "without the other");
+    ok(!eti_ablation_of(&a, "cutmix"), "another method is not told of");
+    json_decref(list);
+}
+
+static void
+refuses(void)
+{
+    struct eti_ablation a;
+    json_t *list = sweep();
+    eti_ablation_find(list, both, 1, &a);
+    is_int(a.n, 0, "a recipe with fewer methods is another");
+    json_object_set_new(json_object_get(json_array_get(list, 1), "config"),
+                        "optimizer.lr", json_real(0.3));
+    json_object_set_new(json_array_get(list, 2), "state", json_string("diverged"));
+    eti_ablation_find(list, both, 2, &a);
+    is_int(a.n, 1, "a run with another rate and one that diverged do not count");
+    ok(!eti_ablation_of(&a, "mixup"), "so nothing tells of that method");
+    json_object_set_new(json_array_get(list, 0), "joined", json_string("cutmix"));
+    eti_ablation_find(list, both, 2, &a);
+    const struct eti_ablation_runs *ema = eti_ablation_of(&a, "ema");
+    ok(ema && ema->n == 1 && ema->value == 1.5,
+       "nor does one to which a method was added while it went on");
+    json_decref(list);
+    eti_ablation_find(NULL, both, 2, &a);
+    is_int(a.n, 0, "without runs nothing is known");
+}
+
+int
+main(void)
+{
+    tells();
+    refuses();
+    return done();
+}
