@@ -3,8 +3,8 @@
  * as JSON.
  *
  *     {"samples": 60000, "fields": [...], "transforms": [{"name", "on"}...],
- *      "class_names": [...], "counts": [...], "counted": 20000, or of masks in pixels of
- *      those that are shown: "counted_what": "pixels",
+ *      "class_names": [...], "counts": [...], "counted": 20000,
+ *      "counted_what": "pixels" (of masks, in the samples that are shown),
  *      "first": 0, "shown": [{"target": "3 Dress", "h", "w", "rgb": "00ff..."}...]}
  *
  * A picture has at most MOST pixels a side, two hexadecimal digits a byte; with a mask

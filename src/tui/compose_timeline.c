@@ -24,7 +24,7 @@ classes_of(const struct et_recipe *r, const struct et_algorithm_class **out)
     return n;
 }
 
-/* Who acts at EVENT, as the engine calls them, plugins' passes included; one that cannot
+/* Who acts at EVENT, as the engine calls them with plugins' passes; one that cannot
  * order them is named when the run begins. */
 static int
 turns_at(const struct compose *c, const struct et_algorithm_class *const *all, int n,

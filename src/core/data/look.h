@@ -30,7 +30,7 @@ void eti_look_mask(const struct eti_batch_look *l, int mask, int64_t at, uint8_t
  * Returns how many count something. */
 int64_t eti_look_classes(const struct eti_batch_look *l, int mask, int64_t at,
                          int64_t *count);
-/* "3 Dress", "3", a number, or for a mask "29% Dress, 3% Bag", the ground left out: what
+/* "3 Dress", "3", a number, or for a mask "29% Dress, 3% Bag" without the ground: what
  * belongs below a picture; "": more than that. Returns TEXT. */
 const char *eti_look_target(const struct eti_batch_look *l, int64_t at, char *text,
                             size_t size);
