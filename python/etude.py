@@ -26,6 +26,7 @@ keeps it; so does a tensor the array that it was made of.
 import collections
 import collections.abc
 import ctypes
+import hashlib
 import json
 import os
 import queue
@@ -135,7 +136,9 @@ _device_info = _Struct("et_device_info", name=c_char * 128, threads=c_int, host_
 _override = _Struct("et_override", kind=c_int, text=c_char_p)
 _options = _Struct("et_session_options", overrides=c_void_p, n_overrides=c_int, threads=c_int,
                    device=c_char_p, directory=c_char_p, no_directory=c_bool, no_train=c_bool,
-                   no_eval=c_bool, events=c_uint64, fn=c_void_p, data=c_void_p)
+                   no_eval=c_bool, events=c_uint64, fn=c_void_p, data=c_void_p, env=c_void_p)
+_recipe_env = _Struct("et_recipe_env", load_plugins=c_void_p)
+_plugin_entry = _Struct("et_plugin_entry", name=c_char_p, path=c_char_p, sha256=c_char_p)
 _batch = _Struct("et_batch", field=None, n_fields=c_int, fields=c_void_p)
 _batch_field = _Struct("et_batch_field", desc=None, host=c_void_p)
 _field = _Struct("et_field", name=c_char_p)
@@ -148,6 +151,8 @@ _entry = _Struct("et_log_entry", name=c_char * 96, value=c_double)
 
 _FN = CFUNCTYPE(c_int, c_void_p, c_int, c_void_p)
 _RELEASE = CFUNCTYPE(None, c_void_p)
+_LOAD = CFUNCTYPE(c_int, c_void_p, POINTER(c_char_p), c_void_p, c_int, c_void_p,
+                  POINTER(c_void_p))
 _P, _PP = c_void_p, POINTER(c_void_p)
 
 _ctx_new = _declare(c_int, "et_ctx_new", _PP)
@@ -196,6 +201,10 @@ _predictor_describe_fields = _declare(c_int, "et_predictor_describe_fields", _P,
                                       c_void_p)
 _predictor_run_fields = _declare(c_int, "et_predictor_run_fields", _P, c_void_p, c_int, c_void_p,
                                  c_int64)
+_plugins_load = _declare(c_int, "et_plugins_load", _P, c_void_p, c_int, POINTER(c_char_p), c_void_p,
+                         c_int, c_void_p, _PP)
+_plugins_free = _declare(None, "et_plugins_free", _PP)
+_plugins_registry = _declare(c_void_p, "et_plugins_registry", _P)
 _state_number = _declare(c_bool, "et_state_number", _P, c_char_p, POINTER(c_double))
 _state_number_name = _declare(c_char_p, "et_state_number_name", _P, c_int)
 _events_open = _declare(c_int, "et_events_open", _P, c_char_p, _PP)
@@ -734,6 +743,66 @@ def _overrides(texts):
     return memory, keep
 
 
+def _entry_of(plugin):
+    """(path, digest) of what PLUGINS has for a name: a path, or a path and a digest."""
+    path, digest = (plugin, None) if isinstance(plugin, (str, os.PathLike)) else plugin
+    path = os.path.abspath(os.fspath(path))
+    if digest is None:
+        try:
+            with open(path, "rb") as f:
+                digest = hashlib.sha256(f.read()).hexdigest()
+        except OSError as e:
+            raise Error("the plugin %s cannot be read: %s" % (path, e.strerror),
+                        "not found") from None
+    return os.fsencode(path), digest.encode()
+
+
+class _Plugins:
+    """Libraries that recipes may name, loaded where one does. Recipes, and what is made of
+    them, keep this: the libraries are unmapped after all that is of them."""
+
+    def __init__(self, cx, plugins):
+        entries = [(k.encode(), *_entry_of(v)) for k, v in dict(plugins or {}).items()]
+        allowed, sets = _plugin_entry.new(max(1, len(entries))), {}
+        for i, entry in enumerate(entries):
+            at = ctypes.addressof(allowed) + i * _plugin_entry.size
+            for field, text in zip(("name", "path", "sha256"), entry):
+                _plugin_entry.set(at, field, text)
+        if entries:
+            ctypes.CDLL(_lib._name, ctypes.RTLD_GLOBAL)  # plugins call what is in the library
+
+        def load(data, names, places, n, errors, out):
+            key = tuple(names[i] for i in range(n))
+            if key not in sets:  # a run that goes on reads two recipes
+                loaded = c_void_p()
+                status = _plugins_load(cx._cx, allowed, len(entries), names, places, n, errors,
+                                       byref(loaded))
+                if status:
+                    return status
+                sets[key] = loaded
+            out[0] = _plugins_registry(sets[key])
+            return 0
+
+        def free(nothing):
+            for loaded in sets.values():
+                _plugins_free(byref(loaded))
+            sets.clear()
+
+        self.cx, self.env, self._keep = cx, _recipe_env.new(), (entries, allowed, _LOAD(load))
+        _recipe_env.set(self.pointer, "load_plugins",
+                        ctypes.cast(self._keep[-1], c_void_p).value)
+        self._held = _Held(c_void_p(), free, ())
+
+    def __del__(self):
+        if hasattr(self, "_held"):
+            self.cx.later(self._held.release)
+
+    @property
+    def pointer(self):
+        """Of the struct et_recipe_env."""
+        return ctypes.addressof(self.env)
+
+
 class Session:
     """A recipe, made: trained by fit(), evaluated by eval(), asked by predict().
 
@@ -742,11 +811,13 @@ class Session:
     device, threads: what computes; None and 0: as the recipe says, all cores.
     directory: of the run that fit makes; None: runs/ and the time; False: it leaves nothing.
     train, eval: False: do without these data.
+    plugins: libraries that the recipe may name, {name: path}, or {name: (path, sha256)} where
+    the file's digest is to be that one.
     callbacks: see Callback. progress: True prints a line for each epoch and evaluation; a
     function is given it."""
 
     def __init__(self, path, *overrides, device=None, threads=0, directory=None, train=True,
-                 eval=True, callbacks=(), progress=None, context=None):
+                 eval=True, callbacks=(), progress=None, plugins=None, context=None):
         callbacks = list(callbacks)
         if progress:
             callbacks.append(_Progress(print if progress is True else progress))
@@ -754,6 +825,7 @@ class Session:
         self._bridge = _Bridge(hooks)
         self._cx = cx = _context(context)
         memory, keep = _overrides(overrides)
+        allowed = _Plugins(cx, plugins)
         options = _options.new()
         # (What the fields point to is here until the call is over.)
         values = {"overrides": ctypes.addressof(memory), "n_overrides": len(overrides),
@@ -761,7 +833,7 @@ class Session:
                   "directory": os.fsencode(directory) if directory else None,
                   "no_directory": directory is False, "no_train": not train, "no_eval": not eval,
                   "events": sum(1 << e for e in hooks),
-                  "fn": ctypes.cast(self._bridge.fn, c_void_p).value}
+                  "fn": ctypes.cast(self._bridge.fn, c_void_p).value, "env": allowed.pointer}
         for field, value in values.items():
             _options.set(ctypes.addressof(options), field, value)
 
@@ -771,7 +843,8 @@ class Session:
             if status:
                 _check_recipe(cx, status, errors)
             return session
-        self._owned = _Owned(cx, cx.call(make), _session_close, (self._bridge, keep, memory))
+        self._owned = _Owned(cx, cx.call(make), _session_close,
+                             (self._bridge, keep, memory, allowed))
         self._directory = self._outcome = None
 
     def __enter__(self):
@@ -950,18 +1023,19 @@ class Model:
     RUN/LABEL), for raw samples: the run's recipe says how they are prepared. Its data need not
     be there.
 
-    device: what computes; None: as the recipe says."""
+    device: what computes; None: as the recipe says. plugins: as a Session's."""
 
-    def __init__(self, path, device=None, context=None):
+    def __init__(self, path, device=None, plugins=None, context=None):
         self._cx = cx = _context(context)
         dev = _device(cx, device) if device else None
+        allowed = _Plugins(cx, plugins)
 
         def make():
             predictor = c_void_p()
-            cx.check(_load_model(cx._cx, os.fsencode(path), dev.pointer if dev else None, None,
-                                 byref(predictor)))
+            cx.check(_load_model(cx._cx, os.fsencode(path), dev.pointer if dev else None,
+                                 allowed.pointer, byref(predictor)))
             return predictor
-        self._owned = _Owned(cx, cx.call(make), _predictor_free, (dev,))
+        self._owned = _Owned(cx, cx.call(make), _predictor_free, (dev, allowed))
 
     def __enter__(self):
         return self
@@ -1058,9 +1132,9 @@ def _as_field(name, array, dtype, shape):
     return np.ascontiguousarray(array)
 
 
-def load(path, device=None, context=None):
+def load(path, device=None, plugins=None, context=None):
     """The Model of a run or of one of its checkpoints."""
-    return Model(path, device, context)
+    return Model(path, device, plugins, context)
 
 
 # ---- runs ----

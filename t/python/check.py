@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What python/etude.py does, as TAP: check.py EXAMPLES PAGE. Run by python.t."""
+"""What python/etude.py does, as TAP: check.py EXAMPLES PAGE PLUGIN. Run by python.t."""
 import ctypes
 import faulthandler
 import gc
@@ -253,6 +253,34 @@ def test_load():
     ok(np.array_equal(t.numpy(), x), "a tensor on a session's device outlives the session")
 
 
+def test_plugins(path):
+    """PATH: of examples/plugin_model.c, built."""
+    named = os.path.join(scratch, "plugin.yaml")
+    with open(recipe, encoding="utf-8") as f:
+        text = f.read().split("\n", 1)[1]
+    with open(named, "w", encoding="utf-8") as f:
+        f.write("plugins: [all_conv]\nmodel: {name: all_conv, width: 4}\n" + text)
+    plugins, where = {"all_conv": path}, os.path.join(scratch, "plugins", "run")
+    raises(etude.Error, lambda: etude.Session(named, device="ref", directory=False),
+           "a recipe's plugin that nobody allowed is refused",
+           lambda e: e.code == 4001 and "all_conv" in str(e))
+    raises(etude.Error, lambda: etude.Session(named, plugins={"all_conv": (path, "0" * 64)}),
+           "as is a file of another digest", lambda e: e.code == 4001 and "SHA-256" in str(e))
+    raises(etude.Error, lambda: etude.Session(named, plugins={"all_conv": path + ".none"}),
+           "and one that is not there", lambda e: "all_conv.so.none" in str(e))
+    run = etude.train(named, "max_duration=1ep", device="ref", directory=where, plugins=plugins)
+    same(len(run["loss/train/total"]), 4, "a plugin's model is trained")
+    with etude.Session(where, train=False, eval=False, device="ref", directory=False,
+                       plugins=plugins) as s:
+        want = s.predict(np.full((1, 1, 4, 4), 51 / 255, np.float32))
+    with etude.load(where, device="ref", plugins=plugins) as m:
+        y = m.predict(np.full((1, 4, 4, 1), 51, np.uint8))
+        ok(np.allclose(y, want, rtol=1e-5, atol=1e-6) and y.shape == (1, 10),
+           "its run predicts, as a session of it does")
+    raises(etude.Error, lambda: etude.load(where, device="ref"),
+           "and is refused without the plugin", lambda e: "all_conv" in str(e))
+
+
 def test_ends():
     class Bad:
         def on_batch_end(self, state):
@@ -412,6 +440,8 @@ test_lifetimes()
 test_dlpack()
 watch = test_fit()
 test_load()
+if sys.argv[3]:
+    test_plugins(sys.argv[3])
 test_ends()
 test_threads()
 test_faults()

@@ -30,5 +30,11 @@ ETUDE_LIBRARY=$(readlink -f "$library")
 PYTHONPATH=$(readlink -f "$ET_SRCDIR/python")
 examples=$(readlink -f "$ET_SRCDIR/examples")
 export ETUDE_LIBRARY PYTHONPATH
-PYTHONDONTWRITEBYTECODE=1 exec env ${asan:+LD_PRELOAD=$asan} "$python" "$ET_SRCDIR/t/python/check.py" "$examples" \
-    "$ET_SRCDIR/man/prose/etude-python.7.mdoc"
+# A plugin, where there is a compiler.
+folder=$(mktemp -d) || exit 99
+trap 'rm -rf "$folder"' EXIT
+plugin=$folder/all_conv.so
+${CC:-cc} -shared -fPIC -I"$ET_SRCDIR/include" -I"$ET_BUILDDIR/include" -o "$plugin" \
+    "$ET_SRCDIR/examples/plugin_model.c" 2>/dev/null || plugin=
+PYTHONDONTWRITEBYTECODE=1 env ${asan:+LD_PRELOAD=$asan} "$python" "$ET_SRCDIR/t/python/check.py" "$examples" \
+    "$ET_SRCDIR/man/prose/etude-python.7.mdoc" "$plugin"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "etude/diagnostic.h"
+#include "etude/plugin.h"
 #include "etude/predict.h"
 #include "etude/run.h"
 #include "etude/session.h"
@@ -131,6 +132,13 @@ static const struct field fields[] = {
     FIELD(et_session_options, events),
     FIELD(et_session_options, fn),
     FIELD(et_session_options, data),
+    FIELD(et_session_options, env),
+    WHOLE(et_recipe_env),
+    FIELD(et_recipe_env, load_plugins),
+    WHOLE(et_plugin_entry),
+    FIELD(et_plugin_entry, name),
+    FIELD(et_plugin_entry, path),
+    FIELD(et_plugin_entry, sha256),
     FIELD(et_batch, field),
     FIELD(et_batch, fields),
     FIELD(et_batch, n_fields),
