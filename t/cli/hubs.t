@@ -49,6 +49,50 @@ for file in config generation_config; do
     grep -q '"pad_token_id": null' gpt/$file.json
     ok $? "and that there is none that fills rows"
 done
+is "$(cmp gpt/tokenizer.json "$tokenizers/gpt2.json" && echo same)" same "the tokenizer is written beside it"
+grep -q '"tokenizer_class": "PreTrainedTokenizerFast"' gpt/tokenizer_config.json
+ok $? "with the class that AutoTokenizer makes of it"
+grep -q '"eos_token": "<|endoftext|>"' gpt/tokenizer_config.json
+ok $? "the token that ends texts"
+grep -q '"model_max_length": 16' gpt/tokenizer_config.json
+ok $? "and how long texts may be"
+grep -q token_type_ids gpt/tokenizer_config.json
+[ $? = 1 ]
+ok $? "a GPT reads no types of tokens"
+
+# tokens_of TOKENIZER: of texts.jsonl, as numbers
+tokens_of() {
+    rm -rf tokens
+    run data tokenize texts.jsonl --tokenizer "$1" --end '' -o tokens
+    od -An -v -tu2 -w2 tokens/train.bin | head -n 50 | tr -d '\n'
+}
+sed "s|tokenizer: [^,]*, ||" pairs.yaml >bytes.yaml
+run train bytes.yaml --run_directory bytes --progress none
+run weights export bytes --as hf -o bytes_hf
+exits 0 "a model of bytes has a tokenizer, too"
+is "$(tokens_of bytes_hf/tokenizer.json)" "$(tokens_of bytes)" "whose tokens are the bytes"
+sed "s|name: gpt2|name: bert|; s|packed_text|masked_text|; s|$tokenizers/gpt2.json|words.txt|" pairs.yaml >masked.yaml
+printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the heaven >words.txt
+run train masked.yaml --run_directory masked --progress none
+run weights export masked --as hf -o masked_hf
+exits 0 "so has a BERT"
+is "$(tokens_of masked_hf/vocab.txt)" "$(tokens_of words.txt)" "which is its vocabulary"
+for line in '"BertTokenizer"' '"token_type_ids"' '"mask_token": "\[MASK\]"' '"do_lower_case": true'; do
+    grep -q "$line" masked_hf/tokenizer_config.json
+    ok $? "its tokenizer_config.json has $line"
+done
+sed "s|$tokenizers/gpt2.json|$tokenizers/pieces-bpe.model|" pairs.yaml >pieces.yaml
+run train pieces.yaml --run_directory pieces --progress none
+run weights export pieces --as hf -o pieces_hf
+is "$(cmp pieces_hf/tokenizer.model "$tokenizers/pieces-bpe.model" && echo same)" same "a model of SentencePiece is copied"
+says err "AutoTokenizer cannot tell how tokenizer.model is read" "with what is left to do"
+mkdir own
+cp "$tokenizers/gpt2.json" own/tokenizer.json
+echo '{"tokenizer_class": "GPT2TokenizerFast"}' >own/tokenizer_config.json
+sed "s|$tokenizers/gpt2.json|own|" pairs.yaml >own.yaml
+run train own.yaml --run_directory owned --progress none
+run weights export owned --as hf -o own_hf
+is "$(cat own_hf/tokenizer_config.json)" "$(cat own/tokenizer_config.json)" "what a tokenizer's folder says is kept"
 tokenize() {
     rm -rf tokens
     run data tokenize texts.jsonl --tokenizer named -o tokens

@@ -11,7 +11,6 @@
 #include "core/models/hub_config.h"
 #include "core/models/weight_folder.h"
 #include "core/models/weights_save.h"
-#include "core/text/role_ids.h"
 
 const char *const et_model_forms[] = {"hf", "torchvision", "timm", "etude", NULL};
 
@@ -107,15 +106,14 @@ check_unchanged(struct et_ctx *cx, const struct et_model *m, const char *form)
     return status;
 }
 
-/* CONFIG as the file NAME of FOLDER. */
-static et_status
-write_config(struct et_ctx *cx, const json_t *config, const char *folder,
-             const char *name)
+et_status
+eti_hub_write_json(struct et_ctx *cx, const json_t *json, const char *folder,
+                   const char *name)
 {
     char path[ETI_PATH_MAX];
     struct eti_draft d;
     ET_TRY(eti_file_path(cx, path, folder, name));
-    char *text = json_dumps(config, JSON_INDENT(2));
+    char *text = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
     if (!text)
         return ET_FAIL(cx, ET_ENOMEM, "no memory for %s", path);
     et_status status = eti_draft_open(cx, path, &d);
@@ -140,53 +138,8 @@ export_folder(struct et_ctx *cx, const struct et_model *m,
     if (status == ET_OK)
         status = eti_model_save_as(cx, m, map, seed, NULL, 0, weights);
     if (status == ET_OK)
-        status = write_config(cx, config, path, ETI_FOLDER_CONFIG);
+        status = eti_hub_write_json(cx, config, path, ETI_FOLDER_CONFIG);
     json_decref(config);
-    return status;
-}
-
-/* ---- which tokens begin and end texts ---- */
-
-static int
-add_ids(json_t *config, const struct et_tokenizer *t)
-{
-    struct et_tokenizer_info info;
-    int failed = 0;
-    if (t)
-        et_tokenizer_get_info(t, &info);
-    for (const struct eti_role_id *r = eti_role_ids; r->key; r++) {
-        const int32_t id = t ? info.role[r->role] : -1;
-        failed |= json_object_set_new(config, r->key,
-                                      id >= 0 ? json_integer(id) : json_null());
-    }
-    return failed;
-}
-
-static et_status
-write_ids(struct et_ctx *cx, const struct et_tokenizer *t, json_t *config,
-          const char *folder, const char *name)
-{
-    if (!config || add_ids(config, t) != 0)
-        return ET_FAIL(cx, ET_ENOMEM, "no memory for %s", name);
-    return write_config(cx, config, folder, name);
-}
-
-et_status
-eti_hub_add_tokens(struct et_ctx *cx, const struct et_model *m,
-                   const struct et_tokenizer *t, const char *folder)
-{
-    const bool writes = m->task == ET_TASK_LANGUAGE && !m->type->wants_masked;
-    json_t *config, *generation;
-    if ((!t && !writes) || (!m->type->reads_tokens && m->task != ET_TASK_LANGUAGE))
-        return ET_OK;
-    ET_TRY(eti_folder_json(cx, folder, ETI_FOLDER_CONFIG, &config));
-    et_status status = write_ids(cx, t, config, folder, ETI_FOLDER_CONFIG);
-    json_decref(config);
-    if (status != ET_OK || !writes)
-        return status;
-    generation = json_pack("{s:b}", "_from_model_config", 1);
-    status = write_ids(cx, t, generation, folder, "generation_config.json");
-    json_decref(generation);
     return status;
 }
 

@@ -214,6 +214,11 @@ eti_read_bert(struct et_tokenizer *t, const char *name, const char *text, size_t
 
 /* ---- roles ---- */
 
+const char *const eti_token_role_keys[ET_TOKEN_ROLES] = {
+    "unk_token", "bos_token", "eos_token",  "pad_token",
+    "cls_token", "sep_token", "mask_token",
+};
+
 /* A token is a text, or an object whose content is one. */
 static void
 read_role(struct et_tokenizer *t, const json_t *json, const char *key,
@@ -231,14 +236,10 @@ et_status
 eti_read_roles(struct et_tokenizer *t, const char *name, const char *text, size_t n,
                int *lower)
 {
-    static const char *const keys[ET_TOKEN_ROLES] = {
-        "unk_token", "bos_token", "eos_token",  "pad_token",
-        "cls_token", "sep_token", "mask_token",
-    };
     json_t *json;
     ET_TRY(eti_json(t->cx, name, text, n, &json));
     for (int i = 0; i < ET_TOKEN_ROLES; i++)
-        read_role(t, json, keys[i], (enum et_token_role)i);
+        read_role(t, json, eti_token_role_keys[i], (enum et_token_role)i);
     const json_t *does = json_object_get(json, "do_lower_case");
     if (lower && json_is_boolean(does))
         *lower = json_is_true(does);

@@ -11,6 +11,7 @@
 
 #include "core/base/seams.h"
 #include "core/data/file.h"
+#include "core/text/files.h"
 
 /* ---- beginning ---- */
 
@@ -99,52 +100,15 @@ copy_file(struct et_ctx *cx, struct eti_new_folder *f, const char *from, const c
     return s;
 }
 
-/* The file TO beside PATH, where there is one. */
-static et_status
-copy_beside(struct et_ctx *cx, struct eti_new_folder *f, const char *path,
-            const char *to)
-{
-    const char *slash = strrchr(path, '/');
-    char folder[ETI_PATH_MAX], from[ETI_PATH_MAX];
-    struct stat st;
-    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path) : 1,
-             slash ? path : ".");
-    ET_TRY(eti_file_path(cx, from, folder, to));
-    return stat(from, &st) == 0 ? copy_file(cx, f, from, to) : ET_OK;
-}
-
-static bool
-ends_with(const char *text, const char *end)
-{
-    size_t n = strlen(text), n_end = strlen(end);
-    return n >= n_end && strcmp(text + n - n_end, end) == 0;
-}
-
 et_status
 eti_new_folder_tokenizer(struct et_ctx *cx, struct eti_new_folder *f,
                          const struct et_tokenizer *t, const char **name)
 {
-    static const char *const beside[] = {"special_tokens_map.json",
-                                         "tokenizer_config.json"};
-    struct et_tokenizer_info info;
-    et_tokenizer_get_info(t, &info);
-    *name = "bytes";
-    if (strcmp(info.model, "bytes") == 0)
-        return ET_OK;
-    bool pair =
-        ends_with(info.path, "vocab.json") || ends_with(info.path, "merges.txt");
-    *name = pair                             ? "vocab.json"
-            : ends_with(info.path, ".json")  ? "tokenizer.json"
-            : ends_with(info.path, ".model") ? "tokenizer.model"
-                                             : "vocab.txt";
-    if (pair) {
-        ET_TRY(copy_beside(cx, f, info.path, "vocab.json"));
-        ET_TRY(copy_beside(cx, f, info.path, "merges.txt"));
-    } else {
-        ET_TRY(copy_file(cx, f, info.path, *name));
-    }
-    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
-        ET_TRY(copy_beside(cx, f, info.path, beside[i]));
+    struct eti_tokenizer_files files;
+    ET_TRY(eti_tokenizer_files(cx, t, &files));
+    *name = files.name;
+    for (int i = 0; i < files.n; i++)
+        ET_TRY(copy_file(cx, f, files.v[i].from, files.v[i].to));
     return ET_OK;
 }
 
