@@ -10,6 +10,7 @@
 
 #include "core/data/fields.h"
 #include "core/data/members.h"
+#include "etude/tokenizer.h"
 #include "t/data/fixture.h"
 #include "t/image/pictures.h"
 #include "t/tap.h"
@@ -386,6 +387,127 @@ mds_tokens(void)
     }
 }
 
+/* ---- texts ---- */
+
+/* Opens texts of MDS shards, which BERT's tokenizer makes tokens of. */
+static void
+open_texts(struct opened *o, const char *name, const char *path, const char *split,
+           const char *seq_len)
+{
+    char bert[PATH_MOST];
+    snprintf(bert, sizeof bert, "%s", source_path("t/golden/tokenizers/bert.json"));
+    need(cx, try_open(o, name, path,
+                      SET("tokenizer", bert, "seq_len", seq_len, "packing", "best_fit",
+                          "split", split)));
+}
+
+/* Samples of 40 lines: how many of them the rows have, by the mark behind each. */
+static int
+count_lines(struct opened *o, int64_t *tokens)
+{
+    struct et_tokenizer_info info;
+    struct et_tokenizer *t;
+    struct et_error why;
+    bool broken;
+    int lines = 0;
+    need(cx, et_tokenizer_open(cx, source_path("t/golden/tokenizers/bert.json"), &t));
+    et_tokenizer_get_info(t, &info);
+    *tokens = 0;
+    for (int64_t at = 0; at < o->data->facts.n_samples; at++) {
+        need(cx,
+             eti_sample_read(o->data, at, NULL, &o->room, &o->sample, &why, &broken));
+        const int32_t *token = o->sample.v[0].data;
+        *tokens += o->sample.v[0].shape[0];
+        for (int64_t i = 0; i < o->sample.v[0].shape[0]; i++)
+            lines += token[i] == info.role[ET_TOKEN_SEP];
+    }
+    et_tokenizer_free(&t);
+    return lines;
+}
+
+static void
+put_texts(const char *folder)
+{
+    char name[128];
+    static const char *const from[] = {"mds-text-index", "mds-text-0", "mds-text-1"};
+    static const char *const to[] = {"index.json", "shard.00000.mds",
+                                     "shard.00001.mds"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "%s/%s", folder, to[i]);
+        put_seed(name, from[i]);
+    }
+}
+
+static void
+mds_texts(void)
+{
+    struct opened o;
+    int64_t tokens, again;
+    put_texts("texts");
+    open_texts(&o, "masked_text", "texts", "train", "64");
+    int train = count_lines(&o, &tokens);
+    finish(&o);
+    open_texts(&o, "masked_text", "texts", "test", "64");
+    int test = count_lines(&o, &tokens);
+    finish(&o);
+    ok(train > 30 && test > 0 && train + test == 40,
+       "texts of two shards are documents, a tenth to test (%d, %d)", train, test);
+    put_texts("parts/train");
+    put_texts("parts/val");
+    open_texts(&o, "masked_text", "parts", "train", "64");
+    train = count_lines(&o, &tokens);
+    finish(&o);
+    open_texts(&o, "masked_text", "parts", "test", "64");
+    test = count_lines(&o, &again);
+    finish(&o);
+    ok(train == 40 && test == 40 && tokens == again,
+       "folders train and val are the splits, whole");
+    open_texts(&o, "packed_text", "texts", "train", "64");
+    ok(o.data->facts.n_fields == 4 && count_lines(&o, &tokens) > 30,
+       "packed_text reads them, too");
+    finish(&o);
+    refused(ET_EINVAL, "there is no column 'text'", "masked_text", "mds",
+            SET("tokenizer", source_path("t/golden/tokenizers/bert.json")),
+            "a folder without texts");
+}
+
+/* Tokens are those of the samples, in each way that a column has them. */
+static void
+mds_known_tokens(void)
+{
+    static const char *const names[] = {"dynamic", "typed", "static", "bytes"};
+    for (int i = 0; i < 4; i++) {
+        struct opened o;
+        struct et_error why = {0};
+        int32_t v[63], n = 0;
+        char from[64], folder[64], name[128];
+        snprintf(folder, sizeof folder, "known-%s", names[i]);
+        snprintf(from, sizeof from, "mds-%s-index", names[i]);
+        snprintf(name, sizeof name, "%s/index.json", folder);
+        put_seed(name, from);
+        snprintf(from, sizeof from, "mds-%s", names[i]);
+        snprintf(name, sizeof name, "%s/shard.00000.mds", folder);
+        put_seed(name, from);
+        need(cx, try_open(&o, "text", folder, SET("seq_len", "4")));
+        n = (int32_t)o.data->facts.n_tokens;
+        bool good = n % 7 == 0 && n > 35 && n < 70;
+        need(cx, o.type->tokens(o.data, 0, n < 63 ? n : 63, v, &why));
+        for (int k = 1; k < n && k < 63; k++)
+            good = good && (k % 7 ? v[k] == v[k - 1] + 1 : v[k] % 7 == 0);
+        ok(good, "%s: samples of tokens are documents as they are (%d)", names[i], n);
+        finish(&o);
+    }
+    struct opened o;
+    char bert[PATH_MOST];
+    put_seed("known-typed/index.json", "mds-typed-index");
+    snprintf(bert, sizeof bert, "%s", source_path("t/golden/tokenizers/gpt2.json"));
+    need(cx, try_open(&o, "packed_text", "known-typed",
+                      SET("tokenizer", bert, "seq_len", "7")));
+    int64_t rows = o.data->facts.n_samples;
+    ok(rows > 5 && rows < 10, "without an end that no sample has (%d)", (int)rows);
+    finish(&o);
+}
+
 /* ---- the cache ---- */
 
 /* A batch of samples by SET, as numbers: their sum, weighted by place. */
@@ -503,6 +625,8 @@ main(void)
     changed_tar();
     mds_images();
     mds_tokens();
+    mds_texts();
+    mds_known_tokens();
     cache();
     kept_masks();
     struct et_alloc_stats stats;

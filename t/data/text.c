@@ -191,11 +191,97 @@ test_masked(void)
     et_dataset_close(&d);
 }
 
+/* ---- documents kept apart ---- */
+
+static struct et_dataset *
+open_apart(const char *seq_len, const char *split)
+{
+    struct et_dataset *d;
+    need(cx, try_open("masked_text",
+                      OPTIONS(key("path", text_path), key("tokenizer", bert),
+                              "document=line", "packing=best_fit",
+                              key("seq_len", seq_len), key("split", split)),
+                      &d));
+    return d;
+}
+
+struct apart {
+    int64_t documents, whole, wrong, text, chosen;
+};
+
+/* Looks at the N tokens of a sample, whose documents are between marks. */
+static void
+look_apart(const struct et_tokenizer *t, const struct et_sample *s, struct apart *c)
+{
+    struct et_tokenizer_info info;
+    const int32_t *token = s->v[0].data, *target = s->v[1].data,
+                  *document = s->v[2].data, *position = s->v[3].data;
+    const int64_t n = s->v[0].shape[0];
+    et_tokenizer_get_info(t, &info);
+    for (int64_t i = 0; i < n; i++) {
+        bool begins = i == 0 || document[i] != document[i - 1];
+        bool ends = i == n - 1 || document[i] != document[i + 1];
+        int32_t original = target[i] == ET_IGNORE_INDEX ? token[i] : target[i];
+        c->documents += begins;
+        c->wrong += begins != (token[i] == info.role[ET_TOKEN_CLS]);
+        c->wrong += ends != (token[i] == info.role[ET_TOKEN_SEP]);
+        c->wrong += position[i] != (begins ? 0 : position[i - 1] + 1);
+        c->wrong +=
+            document[i] != (begins ? (i ? document[i - 1] + 1 : 1) : document[i - 1]);
+        c->text += !et_tokenizer_is_special(t, original);
+        c->chosen += target[i] != ET_IGNORE_INDEX;
+    }
+}
+
+static struct apart
+look_at_apart(const char *seq_len)
+{
+    struct et_tokenizer *t;
+    struct eti_room room = {0};
+    struct apart c = {0};
+    need(cx, et_tokenizer_open(cx, bert, &t));
+    for (int i = 0; i < 2; i++) {
+        struct et_dataset *d = open_apart(seq_len, i ? "test" : "train");
+        for (int64_t at = 0; at < d->facts.n_samples; at++) {
+            struct et_rng draws = eti_sample_draws(3, at);
+            struct et_sample s;
+            struct et_error why;
+            bool broken;
+            need(cx, eti_sample_read(d, at, &draws, &room, &s, &why, &broken));
+            c.wrong += s.v[0].shape[0] != d->type->length(d, at);
+            look_apart(t, &s, &c);
+        }
+        et_dataset_close(&d);
+    }
+    eti_room_free(&room);
+    et_tokenizer_free(&t);
+    return c;
+}
+
+static void
+test_apart(void)
+{
+    enum { LINES = 100 };
+    write_lines(LINES, "text");
+    struct apart whole = look_at_apart("128"), cut = look_at_apart("16");
+    is_int(whole.documents, LINES, "best_fit: each line is a document, whole");
+    is_int(whole.wrong, 0, "between marks, with a number and places of its own");
+    double share = (double)whole.chosen / (double)whole.text;
+    ok(share > 0.12 && share < 0.18, "of whose tokens 15 %% are chosen (%.3f)", share);
+    ok(cut.documents > LINES && cut.wrong == 0,
+       "one longer than a sample is cut, and its parts have marks, too");
+    is_int(cut.text, whole.text, "no token is lost by it");
+}
+
 /* ---- in batches ---- */
 
-/* The sum of all numbers of an epoch's batches, in order. */
+enum { SUMMED = 2 };
+
+/* The sum of all numbers of an epoch's batches, in order, but for the first SUMMED;
+ * read from batch FROM on. */
 static uint64_t
-sum_epoch(const char *split, int workers, int64_t epoch)
+sum_epoch(const char *split, int workers, int64_t epoch, int64_t from,
+          const char *packing)
 {
     char text[32];
     struct et_dataset *d;
@@ -207,17 +293,18 @@ sum_epoch(const char *split, int workers, int64_t epoch)
     need(cx, try_open("masked_text",
                       OPTIONS(key("path", text_path), key("tokenizer", bert),
                               "document=line", "seq_len=32", "batch_size=8", text,
-                              "shuffle=false", key("split", split)),
+                              "shuffle=false", key("split", split),
+                              key("packing", packing)),
                       &d));
     struct et_loader_config config = {.seed = 17, .train = train};
     need(cx, et_loader_new(cx, d, &config, &l));
-    need(cx, et_loader_seek(cx, l, epoch, 0));
-    for (;;) {
+    need(cx, et_loader_seek(cx, l, epoch, from));
+    for (int64_t at = 0;; at++) {
         need(cx, et_loader_next(cx, l, &b));
         if (!b)
             break;
-        for (int f = 0; f < 2; f++)
-            for (int64_t i = 0; i < b->n_samples * 32; i++)
+        for (int f = 0; f < 2 && at + from >= SUMMED; f++)
+            for (int64_t i = 0; i < et_desc_count(&b->field[f].desc); i++)
                 sum = sum * 31 + (uint64_t)b->field[f].host.i32[i];
         et_loader_release(l, b);
     }
@@ -229,11 +316,17 @@ sum_epoch(const char *split, int workers, int64_t epoch)
 static void
 test_batches(void)
 {
-    uint64_t first = sum_epoch("train", 0, 0);
-    ok(first == sum_epoch("train", 2, 0), "workers hide the same tokens");
-    ok(first != sum_epoch("train", 0, 1), "another epoch hides others");
-    ok(sum_epoch("test", 0, 0) == sum_epoch("test", 0, 1),
-       "but every evaluation the same");
+    static const char *const packings[] = {"wrapped", "best_fit"};
+    for (int i = 0; i < 2; i++) {
+        const char *p = packings[i];
+        uint64_t first = sum_epoch("train", 0, 0, 0, p);
+        ok(first == sum_epoch("train", 2, 0, 0, p), "%s: workers hide the same tokens",
+           p);
+        ok(first == sum_epoch("train", 0, 0, SUMMED, p), "as does a run that goes on");
+        ok(first != sum_epoch("train", 0, 1, 0, p), "another epoch hides others");
+        ok(sum_epoch("test", 0, 0, 0, p) == sum_epoch("test", 0, 1, 0, p),
+           "but every evaluation the same");
+    }
 }
 
 static void
@@ -382,6 +475,7 @@ main(void)
     test_stream();
     test_masked();
     test_batches();
+    test_apart();
     test_refused();
     test_labelled();
     test_bad_rows();

@@ -133,6 +133,26 @@ try_index(const uint8_t *data, size_t size)
     et_ctx_free(&cx);
 }
 
+/* The numbers of arrays in column I, and the first of them widened. */
+static et_status
+try_arrays(const struct eti_mds *m, int i, const struct eti_mds_file *f,
+           const uint8_t *data, size_t size, struct et_error *why)
+{
+    struct eti_mds_array array;
+    ET_TRY(eti_mds_array_init(m, i, eti_mds_numbers, &array, why));
+    for (int64_t at = 0; at < f->n; at++) {
+        const struct eti_mds_number *kind;
+        int64_t offset, bytes;
+        int32_t id;
+        ET_TRY(eti_mds_array_place(&array, f, at, &kind, &offset, &bytes, why));
+        need(bytes >= 0 && bytes % kind->width == 0);
+        need(offset > 0 && offset + bytes <= (int64_t)size);
+        if (bytes > 0)
+            need(eti_mds_widen(kind, data + offset, 1, 7, &id) < 1);
+    }
+    return ET_OK;
+}
+
 static void
 try_shard(int kind, const struct eti_mds *m, const uint8_t *data, size_t size)
 {
@@ -154,6 +174,9 @@ try_shard(int kind, const struct eti_mds *m, const uint8_t *data, size_t size)
                               sizeof text, &ignored) == ET_OK ||
                  ignored.message[0]);
         }
+    for (int i = 0; status == ET_OK && i < m->n_columns; i++)
+        if (eti_mds_is_array(m->column[i].encoding))
+            status = try_arrays(m, i, &f, data, size, &why);
     judge(kind, status, &why);
     eti_mds_end(&f);
     close(f.file.fd);

@@ -104,6 +104,15 @@ for name, encoding, dtype in (("dynamic", "ndarray", "uint16"), ("typed", "ndarr
     seed("mds-%s-index" % name, b"i", load(os.path.join(folder, "index.json")))
     seed("mds-" + name, b"k", load(os.path.join(folder, "shard.00000.mds")))
 
+# Texts, as Composer's C4 has them, in two shards.
+folder = os.path.join(keep, "mds_texts")
+write(folder, {"from": "str", "number": "int", "text": "str"},
+      [{"from": "u%d" % i, "number": i, "text": "line %d of the text, and God said" % i}
+       for i in range(40)], size_limit=2000)
+seed("mds-text-index", b"i", load(os.path.join(folder, "index.json")))
+for i in 0, 1:
+    seed("mds-text-%d" % i, b"m", load(os.path.join(folder, "shard.%05d.mds" % i)))
+
 seed("csv-quotes", b"c", b'a,b\r\n"x ""y""\n z",2\r\n\r\n,3')
 seed("csv-plain", b"c", b"\xef\xbb\xbffile,label\na.png,cat\nb.png,dog\n")
 seed("csv-open", b"c", b'a,b\n1,"2\n')

@@ -102,7 +102,7 @@ open_tokens(struct et_ctx *cx, struct et_dataset *self, const char *name)
     if (!eti_cache_folder(folder))
         return ET_FAIL(cx, ET_EIO, "no folder for a cache: set XDG_CACHE_HOME");
     ET_TRY(eti_file_path(cx, path, folder, name));
-    return eti_text_open(cx, self, path, &o->text, NULL, NULL);
+    return eti_text_open(cx, self, path, &o->text, NULL);
 }
 
 static et_status

@@ -168,6 +168,26 @@ eti_mds_read(struct et_ctx *cx, const char *folder, struct eti_mds *out)
     return status == ET_OK ? ET_OK : ET_FAIL(cx, status, "%s: %s", path, why.message);
 }
 
+bool
+eti_mds_is_folder(struct et_ctx *cx, const char *folder)
+{
+    char path[ETI_PATH_MAX];
+    if (snprintf(path, sizeof path, "%s/index.json", folder) >= (int)sizeof path ||
+        access(path, R_OK) != 0)
+        return false;
+    struct eti_bytes b;
+    if (eti_file_load(cx, path, INDEX_MOST, &b) != ET_OK) {
+        et_error_clear(cx);
+        return false;
+    }
+    json_t *json =
+        json_loadb((const char *)b.data, (size_t)b.n, JSON_REJECT_DUPLICATES, NULL);
+    bool is = json_is_array(json_object_get(json, "shards"));
+    json_decref(json);
+    et_free(cx, b.data);
+    return is;
+}
+
 void
 eti_mds_free(struct et_ctx *cx, struct eti_mds *m)
 {

@@ -37,6 +37,8 @@ ET_NODISCARD et_status eti_mds_parse(struct et_ctx *cx, const char *text, int64_
 ET_NODISCARD et_status eti_mds_read(struct et_ctx *cx, const char *folder,
                                     struct eti_mds *out);
 void eti_mds_free(struct et_ctx *cx, struct eti_mds *m);
+/* Has FOLDER an index.json that lists shards? */
+bool eti_mds_is_folder(struct et_ctx *cx, const char *folder);
 /* The place of column NAME, or -1. */
 int eti_mds_column(const struct eti_mds *m, const char *name);
 /* EINVAL: no column is called so; the hint has all names. */
@@ -71,6 +73,39 @@ ET_NODISCARD et_status eti_mds_place(const struct eti_mds *m,
                                      int64_t *offset, int64_t *bytes,
                                      struct et_error *why);
 void eti_mds_end(struct eti_mds_file *f);
+
+/* The whole numbers of arrays. CODE: NumPy's in an array that says it itself. */
+struct eti_mds_number {
+    const char *name;
+    int width; /* bytes */
+    int code;
+};
+extern const struct eti_mds_number eti_mds_numbers[]; /* by eti_mds_number_names */
+extern const char *const eti_mds_number_names[];      /* ends with NULL */
+
+/* A column of arrays. */
+struct eti_mds_array {
+    const struct eti_mds *mds; /* borrowed */
+    int column;
+    const struct eti_mds_number *kind; /* NULL: each array says it */
+    bool has_shape;                    /* the column says it, not each array */
+};
+bool eti_mds_is_array(const char *encoding);
+/* OF_BYTES: the numbers of a column of encoding bytes. EFORMAT: no whole numbers. */
+ET_NODISCARD et_status eti_mds_array_init(const struct eti_mds *m, int column,
+                                          const struct eti_mds_number *of_bytes,
+                                          struct eti_mds_array *out,
+                                          struct et_error *why);
+/* Where the numbers of sample AT lie, and which they are. EFORMAT, EIO. */
+ET_NODISCARD et_status eti_mds_array_place(const struct eti_mds_array *a,
+                                           const struct eti_mds_file *f, int64_t at,
+                                           const struct eti_mds_number **kind,
+                                           int64_t *offset, int64_t *bytes,
+                                           struct et_error *why);
+/* Widens N of them. Returns the place of the first that is negative or not below BELOW,
+ * or -1. */
+int64_t eti_mds_widen(const struct eti_mds_number *kind, const uint8_t *bytes,
+                      int64_t n, int64_t below, int32_t *out);
 
 /* A number or text that encoding says, of N bytes at DATA, as text to OUT [ROOM].
  * ENOTSUP: another encoding; EFORMAT: another size. */

@@ -18,25 +18,10 @@
 
 enum { GPT2_VOCABULARY = 50257, CHUNK_BYTES = 8192 };
 
-/* The numbers that tokens can be. CODE: NumPy's in an array that says it itself. */
-static const struct kind {
-    const char *name;
-    int width;
-    bool is_signed;
-    int code;
-} kinds[] = {
-    {"uint8", 1, false, 8},   {"uint16", 2, false, 16}, {"int16", 2, true, 17},
-    {"uint32", 4, false, 32}, {"int32", 4, true, 33},   {"uint64", 8, false, 64},
-    {"int64", 8, true, 65},
-};
-enum { N_KINDS = sizeof kinds / sizeof *kinds };
-static const char *const kind_names[] = {"uint8", "uint16", "int16", "uint32",
-                                         "int32", "uint64", "int64", NULL};
-
 struct options {
     struct et_data_options common;
     char *column;
-    int dtype; /* of KINDS */
+    int dtype; /* of eti_mds_numbers */
     int64_t vocab_size;
 };
 
@@ -58,7 +43,7 @@ static const struct et_option option_table[] = {
         .type = ET_OPT_ENUM,
         .offset = offsetof(struct options, dtype),
         .def = "int64",
-        .choices = kind_names,
+        .choices = eti_mds_number_names,
         .help = "numbers of a column of encoding bytes; arrays say their own",
     },
     {
@@ -87,57 +72,10 @@ struct state {
     struct part *part;        /* [n], and one behind the last; owned */
     int64_t n, room;
     int64_t begin; /* this split's first token */
-    const struct kind *kind;
+    const struct eti_mds_number *kind;
 };
 
 /* ---- where the tokens lie ---- */
-
-static const struct kind *
-kind_of_code(int code)
-{
-    for (int i = 0; i < N_KINDS; i++)
-        if (kinds[i].code == code)
-            return &kinds[i];
-    return NULL;
-}
-
-/* The kind that "ndarray:NAME:..." says; *FOUND false: it says none. */
-static const struct kind *
-kind_of_encoding(const char *encoding, bool *found)
-{
-    const char *name = strchr(encoding, ':');
-    *found = name != NULL;
-    name = name ? name + 1 : "";
-    size_t n = strcspn(name, ":");
-    for (int i = 0; i < N_KINDS; i++)
-        if (strlen(kinds[i].name) == n && strncmp(kinds[i].name, name, n) == 0)
-            return &kinds[i];
-    return NULL;
-}
-
-/* What an array has before its numbers: *SKIP bytes; its kind where the column does not
- * say it. */
-static et_status
-read_array_head(const struct eti_mds_file *f, int64_t offset, int64_t bytes,
-                bool has_kind, bool has_shape, const struct kind **kind, int64_t *skip,
-                struct et_error *why)
-{
-    uint8_t head[2] = {0};
-    int64_t n = !has_kind + !has_shape;
-    *skip = n;
-    if (bytes < n)
-        return eti_why(why, ET_EFORMAT, "an array of %" PRId64 " bytes", bytes);
-    ET_TRY(eti_file_read(&f->file, head, n, offset, why));
-    if (!has_kind)
-        *kind = kind_of_code(head[0]);
-    if (!*kind)
-        return eti_why(why, ET_EFORMAT, "its arrays are not of whole numbers");
-    if (!has_shape) {
-        uint8_t shape = head[!has_kind];
-        *skip += (int64_t)(shape >> 2) << (shape & 3);
-    }
-    return ET_OK;
-}
 
 static et_status
 add_part(struct et_ctx *cx, struct state *s, int32_t shard, int64_t offset,
@@ -158,25 +96,19 @@ static et_status
 scan_samples(struct et_ctx *cx, struct state *s, const struct options *o, int32_t shard,
              int column, struct eti_mds_file *f, struct et_error *why)
 {
-    const char *encoding = s->mds.column[column].encoding;
-    bool array = strncmp(encoding, "ndarray", 7) == 0, has_kind = true;
-    const struct kind *kind =
-        array ? kind_of_encoding(encoding, &has_kind) : &kinds[o->dtype];
-    bool has_shape = !array || (has_kind && strchr(strchr(encoding, ':') + 1, ':'));
-    if (has_kind && !kind)
-        return eti_why(why, ET_EFORMAT, "%s is not of whole numbers", encoding);
+    struct eti_mds_array array;
+    const struct eti_mds_number *kind;
+    ET_TRY(
+        eti_mds_array_init(&s->mds, column, &eti_mds_numbers[o->dtype], &array, why));
     ET_TRY(eti_mds_begin(f, s->mds.shard[shard].samples, why));
     for (int64_t i = 0; i < f->n; i++) {
-        int64_t offset, bytes, skip = 0;
-        ET_TRY(eti_mds_place(&s->mds, f, i, column, &offset, &bytes, why));
-        if (!has_kind || !has_shape)
-            ET_TRY(read_array_head(f, offset, bytes, has_kind, has_shape, &kind, &skip,
-                                   why));
+        int64_t offset, bytes;
+        ET_TRY(eti_mds_array_place(&array, f, i, &kind, &offset, &bytes, why));
         if (s->kind && s->kind != kind)
             return eti_why(why, ET_EFORMAT, "sample %" PRId64 " is of %s, others of %s",
                            i, kind->name, s->kind->name);
         s->kind = kind;
-        ET_TRY(add_part(cx, s, shard, offset + skip, bytes - skip, why));
+        ET_TRY(add_part(cx, s, shard, offset, bytes, why));
     }
     return ET_OK;
 }
@@ -208,8 +140,7 @@ choose_column(struct et_ctx *cx, const struct options *o, const struct eti_mds *
         name = "input_ids";
     ET_TRY(eti_mds_need_column(cx, m, folder, name, out));
     const char *encoding = m->column[*out].encoding;
-    if (strcmp(encoding, "bytes") == 0 || strcmp(encoding, "ndarray") == 0 ||
-        strncmp(encoding, "ndarray:", 8) == 0)
+    if (eti_mds_is_array(encoding))
         return ET_OK;
     return ET_FAIL(cx, ET_ENOTSUP,
                    "%s: column '%s' is %s, and tokens are read from ndarray and bytes",
@@ -245,23 +176,6 @@ open_tokens(struct et_ctx *cx, struct et_dataset *self)
 
 /* ---- reading ---- */
 
-/* Widens N tokens. Returns the place of the first value that cannot be a token, or -1.
- */
-static int64_t
-widen(const struct kind *kind, const uint8_t *bytes, int64_t n, int64_t vocab_size,
-      int32_t *out)
-{
-    for (int64_t i = 0; i < n; i++) {
-        uint64_t v = 0;
-        memcpy(&v, bytes + i * kind->width, (size_t)kind->width);
-        /* A negative one is too large, too. */
-        out[i] = v > INT32_MAX ? INT32_MAX : (int32_t)v;
-        if (out[i] >= vocab_size)
-            return i;
-    }
-    return -1;
-}
-
 /* N tokens of the open file F from byte OFFSET on. */
 static et_status
 read_tokens(const struct state *s, const struct eti_file *f, int64_t offset, int64_t n,
@@ -273,7 +187,7 @@ read_tokens(const struct state *s, const struct eti_file *f, int64_t offset, int
         int64_t some = n - at < most ? n - at : most;
         ET_TRY(eti_file_read(f, bytes, some * s->kind->width,
                              offset + at * s->kind->width, why));
-        int64_t bad = widen(s->kind, bytes, some, vocab_size, out + at);
+        int64_t bad = eti_mds_widen(s->kind, bytes, some, vocab_size, out + at);
         if (bad >= 0)
             return eti_why(why, ET_EFORMAT,
                            "%s: the token at byte %" PRId64

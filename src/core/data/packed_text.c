@@ -10,12 +10,9 @@
  * Either way no token is to predict another document's first, and with attention:
  * document it sees its own document alone, whose positions begin with 0 again. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "core/base/memory.h"
-#include "core/data/packing.h"
+#include "core/data/document_ends.h"
 #include "core/data/text_source.h"
 
 enum packing { BEST_FIT, WRAPPED };
@@ -31,15 +28,16 @@ struct options {
 
 struct state {
     struct eti_token_file file; /* first: eti_token_file_tokens reads it */
-    int64_t *end;               /* of each document, in tokens; rising */
-    int64_t n_documents, n_tokens;
+    struct eti_document_ends ends;
+    int64_t n_tokens;
     struct eti_packed packed; /* best_fit */
 };
 
 static const struct et_option option_table[] = {
     ET_DATA_OPTION_PATH(struct options, NULL, ET_OPT_REQUIRED,
-                        "text file, folder of such or JSONL, or what data tokenize "
-                        "wrote; test is a tenth of the documents, or of an only one"),
+                        "text file, folder of such, JSONL or MDS shards, or what data "
+                        "tokenize wrote; test is a tenth of the documents, or of an "
+                        "only one"),
     ET_DATA_OPTIONS(struct options),
     ET_DATA_SEQUENCE_OPTIONS(struct options, "128"),
     ETI_TEXT_OPTIONS(struct options),
@@ -64,68 +62,14 @@ static const struct et_option option_table[] = {
 
 /* ---- opening ---- */
 
-/* Reads the file that says where documents end, as it is: little-endian. */
-static et_status
-read_ends(struct et_ctx *cx, struct state *s, const char *path)
-{
-    struct eti_file f;
-    struct et_error why = {0};
-    ET_TRY(eti_file_open(cx, path, &f.fd, &f.size));
-    snprintf(f.path, sizeof f.path, "%s", path);
-    s->n_documents = f.size / (int64_t)sizeof *s->end;
-    size_t bytes = (size_t)s->n_documents * sizeof *s->end;
-    et_status status = et_alloc(cx, bytes + 1, (void **)&s->end);
-    if (status == ET_OK) {
-        status = eti_file_read(&f, s->end, (int64_t)bytes, 0, &why);
-        if (status != ET_OK)
-            ET_FAIL(cx, status, "%s", why.message);
-    }
-    close(f.fd);
-    return status;
-}
-
-/* They rise up to the last token. */
-static et_status
-check_ends(struct et_ctx *cx, const struct state *s, const char *path)
-{
-    int64_t before = 0;
-    for (int64_t i = 0; i < s->n_documents; before = s->end[i++])
-        if (s->end[i] < before || s->end[i] > s->n_tokens)
-            return ET_FAIL(cx, ET_EFORMAT,
-                           "%s: document %" PRId64 " ends at token %" PRId64
-                           ", which is not between %" PRId64 " and %" PRId64,
-                           path, i, s->end[i], before, s->n_tokens);
-    if (before == s->n_tokens)
-        return ET_OK;
-    return ET_FAIL(cx, ET_EFORMAT,
-                   "%s: the documents end at token %" PRId64 ", of %" PRId64, path,
-                   before, s->n_tokens);
-}
-
-/* Documents as pieces of at most T tokens. */
-static et_status
-cut_documents(struct et_ctx *cx, const struct state *s, int64_t T,
-              struct eti_piece **out, int64_t *n)
-{
-    int64_t room = 0, begin = 0;
-    for (int64_t i = 0; i < s->n_documents; begin = s->end[i++])
-        for (int64_t at = begin; at < s->end[i]; at += T) {
-            int64_t left = s->end[i] - at;
-            ET_TRY(eti_grow(cx, out, &room, *n + 1, sizeof **out));
-            (*out)[(*n)++] =
-                (struct eti_piece){at, (int32_t)(left < T ? left : T), left > T};
-        }
-    return ET_OK;
-}
-
 static et_status
 pack(struct et_ctx *cx, struct et_dataset *self)
 {
     const int64_t T = self->common->seq_len;
     struct state *s = self->state;
-    struct eti_piece *piece = NULL;
-    int64_t n = 0;
-    et_status status = cut_documents(cx, s, T, &piece, &n);
+    struct eti_piece *piece;
+    int64_t n;
+    et_status status = eti_document_pieces(cx, &s->ends, T, 0, &piece, &n);
     if (status == ET_OK)
         return eti_pack_best_fit(cx, piece, n, T, &s->packed);
     et_free(cx, piece);
@@ -138,15 +82,14 @@ open_packed(struct et_ctx *cx, struct et_dataset *self)
     const struct options *o = self->options;
     const int64_t T = o->common.seq_len;
     struct state *s = self->state;
-    char ends[ETI_PATH_MAX];
-    ET_TRY(eti_text_open(cx, self, o->common.path, &o->text, ends, NULL));
+    struct eti_text_found found;
+    ET_TRY(eti_text_open(cx, self, o->common.path, &o->text, &found));
     s->n_tokens = self->facts.n_tokens;
     int64_t rows = (s->n_tokens + T - 1) / T;
     if (s->n_tokens < 2)
         return ET_FAIL(cx, ET_EINVAL, "%s: %" PRId64 " tokens (%s)", o->common.path,
                        s->n_tokens, et_split_names[o->common.split]);
-    ET_TRY(read_ends(cx, s, ends));
-    ET_TRY(check_ends(cx, s, ends));
+    ET_TRY(eti_document_ends_read(cx, found.ends, s->n_tokens, &s->ends));
     if (o->packing == BEST_FIT) {
         ET_TRY(pack(cx, self));
         rows = s->packed.n_rows;
@@ -162,7 +105,7 @@ close_packed(struct et_dataset *self)
 {
     struct state *s = self->state;
     eti_packed_release(self->cx, &s->packed);
-    et_free(self->cx, s->end);
+    eti_document_ends_free(self->cx, &s->ends);
     eti_token_file_close(self);
 }
 
@@ -183,21 +126,6 @@ add_piece(const struct et_dataset *self, struct eti_packed_row *row,
     return ET_OK;
 }
 
-/* The document that token AT is of. */
-static int64_t
-find_document(const struct state *s, int64_t at)
-{
-    int64_t low = 0, high = s->n_documents;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (s->end[middle] <= at)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* Tokens of sequence AT where all documents lie end to end. */
 static int64_t
 wrapped_length(const struct et_dataset *self, int64_t at)
@@ -213,9 +141,9 @@ add_wrapped(const struct et_dataset *self, int64_t at, struct eti_packed_row *ro
 {
     const struct state *s = self->state;
     int64_t from = at * self->common->seq_len, to = from + wrapped_length(self, at);
-    for (int64_t i = find_document(s, from); from < to; i++) {
-        int64_t end = s->end[i] < to ? s->end[i] : to;
-        struct eti_piece p = {from, (int32_t)(end - from), end < s->end[i]};
+    for (int64_t i = eti_document_of(&s->ends, from); from < to; i++) {
+        int64_t end = s->ends.end[i] < to ? s->ends.end[i] : to;
+        struct eti_piece p = {from, (int32_t)(end - from), end < s->ends.end[i]};
         if (p.n > 0)
             ET_TRY(add_piece(self, row, &p, why));
         from = end;
@@ -247,10 +175,7 @@ length_of(const struct et_dataset *self, int64_t at)
     const struct state *s = self->state;
     if (o->packing == WRAPPED)
         return wrapped_length(self, at);
-    int64_t n = 0;
-    for (int64_t i = s->packed.first[at]; i < s->packed.first[at + 1]; i++)
-        n += s->packed.piece[i].n;
-    return n;
+    return eti_packed_length(&s->packed, at);
 }
 
 static void

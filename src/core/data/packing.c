@@ -137,6 +137,15 @@ eti_packed_release(struct et_ctx *cx, struct eti_packed *p)
     *p = (struct eti_packed){.piece = NULL};
 }
 
+int64_t
+eti_packed_length(const struct eti_packed *p, int64_t at)
+{
+    int64_t n = 0;
+    for (int64_t i = p->first[at]; i < p->first[at + 1]; i++)
+        n += p->piece[i].n;
+    return n;
+}
+
 /* ---- sequences as samples ---- */
 
 enum { DOCUMENT = ET_FIELD_TARGET + 1, POSITION };

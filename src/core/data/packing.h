@@ -35,6 +35,8 @@ struct eti_packed {
 ET_NODISCARD et_status eti_pack_best_fit(struct et_ctx *cx, struct eti_piece *piece,
                                          int64_t n, int64_t T, struct eti_packed *out);
 void eti_packed_release(struct et_ctx *cx, struct eti_packed *p);
+/* Tokens of sequence AT. */
+int64_t eti_packed_length(const struct eti_packed *p, int64_t at);
 
 /* Facts of N_ROWS such sequences of at most T tokens below VOCAB_SIZE; PAD fills what
  * is shorter. */

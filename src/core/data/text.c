@@ -21,7 +21,7 @@ static et_status
 open_text(struct et_ctx *cx, struct et_dataset *self)
 {
     const struct options *o = self->options;
-    return eti_text_open(cx, self, o->common.path, &o->text, NULL, NULL);
+    return eti_text_open(cx, self, o->common.path, &o->text, NULL);
 }
 
 static void

@@ -11,11 +11,12 @@
 
 #include "core/base/thread.h"
 #include "core/data/cache.h"
+#include "core/data/mds.h"
 #include "core/recipe/options.h"
 #include "core/text/documents.h"
 
 /* Changes when the same texts become other tokens. */
-enum { CACHE_VERSION = 1, TEST_SEED = 17, BYTES = 256 };
+enum { CACHE_VERSION = 1, WHOLE = 8, TEST_SEED = 17, BYTES = 256 };
 #define TEST_FRACTION 0.1
 
 et_status
@@ -26,6 +27,7 @@ eti_token_folder_read(struct et_ctx *cx, const char *folder,
     struct eti_bytes b;
     struct stat st;
     json_int_t bytes = 0, size = 0;
+    json_t *end = NULL;
     const char *tokenizer = NULL;
     ET_TRY(eti_file_path(cx, path, folder, "tokens.json"));
     *found = stat(path, &st) == 0;
@@ -35,12 +37,13 @@ eti_token_folder_read(struct et_ctx *cx, const char *folder,
     json_t *json =
         json_loadb((const char *)b.data, (size_t)b.n, JSON_REJECT_DUPLICATES, NULL);
     bool good = json &&
-                json_unpack(json, "{s:I, s:I, s:s}", "bytes", &bytes, "vocab_size",
-                            &size, "tokenizer", &tokenizer) == 0 &&
+                json_unpack(json, "{s:I, s:I, s:s, s?o}", "bytes", &bytes, "vocab_size",
+                            &size, "tokenizer", &tokenizer, "end", &end) == 0 &&
                 (bytes == 2 || bytes == 4) && size > 0 && size <= INT32_MAX &&
                 strlen(tokenizer) < sizeof out->tokenizer && !strchr(tokenizer, '/');
     if (good) {
         *out = (struct eti_token_folder){.width = (int)bytes, .vocab_size = size};
+        out->end = json_is_integer(end) ? (int32_t)json_integer_value(end) : -1;
         snprintf(out->tokenizer, sizeof out->tokenizer, "%s", tokenizer);
     }
     json_decref(json);
@@ -66,7 +69,9 @@ cache_name(struct et_ctx *cx, const struct et_tokenizer *t,
     eti_documents_close(&d);
     if (strcmp(info.model, "bytes") != 0)
         ET_TRY(eti_file_load(cx, info.path, ETI_FILE_MAX, &b));
-    name ^= XXH3_64bits_withSeed(b.data, (size_t)b.n, CACHE_VERSION * 16 + c->document);
+    unsigned seed =
+        CACHE_VERSION * 16 + c->document + (c->val_fraction > 0 ? 0 : WHOLE);
+    name ^= XXH3_64bits_withSeed(b.data, (size_t)b.n, seed);
     et_free(cx, b.data);
     snprintf(out, 64, "text-%016" PRIx64, name);
     return ET_OK;
@@ -92,9 +97,10 @@ fill_cache(struct et_ctx *cx, const struct et_tokenizer *t,
     return found ? ET_OK : ET_FAIL(cx, s, "%s", why.message);
 }
 
+/* Makes tokens of PATH, with a test split unless the split is a folder of its own. */
 static et_status
-tokenize(struct et_ctx *cx, const char *path, const struct eti_text_options *text,
-         char folder[ETI_PATH_MAX])
+tokenize(struct et_ctx *cx, const char *path, bool apart,
+         const struct eti_text_options *text, char folder[ETI_PATH_MAX])
 {
     const char *input[] = {path};
     struct eti_shards_config c = {
@@ -103,7 +109,7 @@ tokenize(struct et_ctx *cx, const char *path, const struct eti_text_options *tex
         .folder = folder,
         .field = "text",
         .document = (enum eti_document)text->document,
-        .val_fraction = TEST_FRACTION,
+        .val_fraction = apart ? 0 : TEST_FRACTION,
         .seed = TEST_SEED,
         .threads = eti_thread_count(),
     };
@@ -133,32 +139,49 @@ open_known(struct et_ctx *cx, const char *folder, const struct eti_token_folder 
     return et_tokenizer_open(cx, file, out);
 }
 
+/* Where PATH has folders of MDS shards for its splits, *APART, OUT is that of SPLIT. */
+static et_status
+find_part(struct et_ctx *cx, const char *path, int split, char out[ETI_PATH_MAX],
+          bool *apart)
+{
+    *apart = false;
+    for (int i = 0; i <= ET_SPLIT_TEST && !*apart; i++) {
+        ET_TRY(eti_mds_folder(cx, path, i, out, apart));
+        *apart = *apart && eti_mds_is_folder(cx, out);
+    }
+    if (*apart)
+        return eti_file_path(cx, out, path, split == ET_SPLIT_TEST ? "val" : "train");
+    snprintf(out, ETI_PATH_MAX, "%s", path);
+    return ET_OK;
+}
+
 et_status
 eti_text_open(struct et_ctx *cx, struct et_dataset *self, const char *path,
-              const struct eti_text_options *text, char ends[ETI_PATH_MAX],
-              struct et_tokenizer **t)
+              const struct eti_text_options *text, struct eti_text_found *found)
 {
     static const char *const names[] = {"train.bin", "val.bin"};
     static const char *const end_names[] = {"train.ends", "val.ends"};
-    char folder[ETI_PATH_MAX], file[ETI_PATH_MAX];
+    char folder[ETI_PATH_MAX], part[ETI_PATH_MAX], file[ETI_PATH_MAX];
     struct eti_token_folder known;
-    bool found;
-    ET_TRY(eti_token_folder_read(cx, path, &known, &found));
-    if (found && text->tokenizer)
+    bool has_tokens, apart = false;
+    int split = self->common->split;
+    ET_TRY(eti_token_folder_read(cx, path, &known, &has_tokens));
+    if (has_tokens && text->tokenizer)
         return ET_FAIL(cx, ET_EINVAL, "%s has tokens, and its own tokenizer", path);
     snprintf(folder, sizeof folder, "%s", path);
-    if (!found) {
-        ET_TRY(tokenize(cx, path, text, folder));
-        ET_TRY(eti_token_folder_read(cx, folder, &known, &found));
+    if (!has_tokens) {
+        ET_TRY(find_part(cx, path, split, part, &apart));
+        ET_TRY(tokenize(cx, part, apart, text, folder));
+        ET_TRY(eti_token_folder_read(cx, folder, &known, &has_tokens));
     }
-    ET_TRY(eti_file_path(cx, file, folder, names[self->common->split]));
+    split = apart ? ET_SPLIT_TRAIN : split;
+    ET_TRY(eti_file_path(cx, file, folder, names[split]));
     ET_TRY(eti_token_file_open(cx, self, file, -1, known.width, 0, known.vocab_size,
                                ETI_WHOLE));
-    if (ends)
-        ET_TRY(eti_file_path(cx, ends, folder, end_names[self->common->split]));
-    if (!t)
+    if (!found)
         return ET_OK;
-    return open_known(cx, folder, &known, t);
+    found->end = known.end;
+    return eti_file_path(cx, found->ends, folder, end_names[split]);
 }
 
 et_status

@@ -38,21 +38,26 @@ struct eti_token_folder {
     int width; /* bytes of a token */
     int64_t vocab_size;
     char tokenizer[256]; /* its file in the folder, or "bytes" */
+    int32_t end;         /* the token behind each document; -1: none */
 };
 /* *FOUND is false where FOLDER has none. EFORMAT: it does not say all that. */
 ET_NODISCARD et_status eti_token_folder_read(struct et_ctx *cx, const char *folder,
                                              struct eti_token_folder *out, bool *found);
 
+/* What else there is about the tokens of a data set. */
+struct eti_text_found {
+    char ends[ETI_PATH_MAX]; /* the file that says where each document ends */
+    int32_t end;             /* the token behind each document; -1: none */
+};
+
 /* Opens SELF, whose state begins with a struct eti_token_file, on the tokens of PATH: a
  * folder of `etude data tokenize`, or texts, of which a tenth of the documents is the
- * test split. What texts become is kept in the cache, under a name that changes with
- * them. ENDS, where it is not NULL, becomes the path of the file that says where each
- * document ends (core/text/shards.h); T, where it is not NULL, the tokenizer, the
- * caller's. */
+ * test split; or folders of MDS, train and val. What texts become is kept in the cache,
+ * under a name that changes with them. FOUND may be NULL. */
 ET_NODISCARD et_status eti_text_open(struct et_ctx *cx, struct et_dataset *self,
                                      const char *path,
                                      const struct eti_text_options *text,
-                                     char ends[ETI_PATH_MAX], struct et_tokenizer **t);
+                                     struct eti_text_found *found);
 
 /* Opens the tokenizer that made the tokens of DATA, whose files need not be there: that
  * of its option tokenizer, else that of the folder which its path is, else the bytes

@@ -21,6 +21,7 @@
 
 #include "core/base/memory.h"
 #include "core/data/file.h"
+#include "core/text/mds_texts.h"
 #include "core/text/vocab.h"
 
 enum { BLOCK = 1 << 20, PART = 1 << 16, LOOK = 4096, MAX_DEPTH = 64 };
@@ -29,6 +30,8 @@ struct file {
     char *path;
     int64_t size;
     bool from_folder; /* nobody named it */
+    int folder;       /* of MDS, that it is a shard of; -1: it is text */
+    int64_t shard;
 };
 
 struct eti_documents {
@@ -36,7 +39,10 @@ struct eti_documents {
     const struct et_tokenizer *t;
     const struct eti_shards_config *config;
     struct file *file;
-    int64_t n, room, at; /* AT: the next to open */
+    int64_t n, room, at;           /* AT: the next to open */
+    struct eti_mds_texts **folder; /* [n_folders] */
+    int64_t n_folders, folder_room;
+    struct eti_mds_texts *shard; /* that is open; NULL: none is */
     gzFile now;
     int64_t line;
     bool fresh; /* nothing of the file has been taken */
@@ -56,7 +62,7 @@ static et_status
 add_file(struct eti_documents *d, const char *path, const struct stat *st,
          bool from_folder)
 {
-    struct file f = {.size = st->st_size, .from_folder = from_folder};
+    struct file f = {.size = st->st_size, .from_folder = from_folder, .folder = -1};
     ET_TRY(eti_grow(d->cx, &d->file, &d->room, d->n + 1, sizeof *d->file));
     ET_TRY(et_alloc(d->cx, strlen(path) + 1, (void **)&f.path));
     memcpy(f.path, path, strlen(path) + 1);
@@ -79,6 +85,28 @@ static int
 by_bytes(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* The shards that a folder of MDS lists. */
+static et_status
+add_shards(struct eti_documents *d, const char *path)
+{
+    char file[ETI_PATH_MAX];
+    struct eti_mds_texts *t;
+    struct stat st;
+    ET_TRY(eti_grow(d->cx, &d->folder, &d->folder_room, d->n_folders + 1,
+                    sizeof *d->folder));
+    ET_TRY(eti_mds_texts_open(d->cx, path, d->config->field, &t));
+    d->folder[d->n_folders++] = t;
+    for (int64_t i = 0; i < t->mds.n_shards; i++) {
+        ET_TRY(eti_mds_path(d->cx, path, &t->mds.shard[i], file));
+        if (stat(file, &st) != 0)
+            return ET_FAIL(d->cx, ET_EIO, "cannot read %s: %s", file, strerror(errno));
+        ET_TRY(add_file(d, file, &st, true));
+        d->file[d->n - 1].folder = (int)d->n_folders - 1;
+        d->file[d->n - 1].shard = i;
+    }
+    return ET_OK;
 }
 
 static et_status add_input(struct eti_documents *d, const char *path, int depth);
@@ -113,7 +141,8 @@ add_input(struct eti_documents *d, const char *path, int depth)
         return ET_FAIL(d->cx, errno == ENOENT ? ET_ENOENT : ET_EIO,
                        "cannot read %s: %s", path, strerror(errno));
     if (S_ISDIR(st.st_mode))
-        return add_folder(d, path, depth);
+        return eti_mds_is_folder(d->cx, path) ? add_shards(d, path)
+                                              : add_folder(d, path, depth);
     if (S_ISREG(st.st_mode))
         return add_file(d, path, &st, depth > 0);
     if (depth > 0) /* links, which may lead in circles, and devices */
@@ -147,8 +176,8 @@ list_files(struct eti_documents *d)
     if (d->n == 0)
         return ET_FAIL(d->cx, ET_ENOENT, "no file in %s", c->input[0]);
     /* The only document is cut, and its end set apart. */
-    if (d->n == 1 && c->document == ETI_DOCUMENT_FILE && !is_jsonl(d->file[0].path) &&
-        !ends_with(d->file[0].path, ".gz"))
+    if (d->n == 1 && d->n_folders == 0 && c->document == ETI_DOCUMENT_FILE &&
+        !is_jsonl(d->file[0].path) && !ends_with(d->file[0].path, ".gz"))
         d->tail = (int64_t)(c->val_fraction * (double)d->file[0].size);
     d->cuts_tail = d->tail > 0;
     return ET_OK;
@@ -180,6 +209,9 @@ eti_documents_close(struct eti_documents **documents)
         return;
     if (d->now)
         gzclose(d->now);
+    for (int64_t i = 0; i < d->n_folders; i++)
+        eti_mds_texts_close(d->cx, &d->folder[i]);
+    et_free(d->cx, d->folder);
     for (int64_t i = 0; i < d->n; i++)
         et_free(d->cx, d->file[i].path);
     et_free(d->cx, d->file);
@@ -191,6 +223,15 @@ uint64_t
 eti_documents_hash(const struct eti_documents *d)
 {
     return d->hash;
+}
+
+bool
+eti_documents_have_ids(const struct eti_documents *d)
+{
+    bool have = false;
+    for (int64_t i = 0; i < d->n_folders; i++)
+        have |= d->folder[i]->has_ids;
+    return have;
 }
 
 bool
@@ -221,9 +262,14 @@ file_now(const struct eti_documents *d)
 static et_status
 open_next(struct eti_documents *d)
 {
-    const char *path = d->file[d->at++].path;
+    const struct file *f = &d->file[d->at++];
+    const char *path = f->path;
     int64_t size;
     int fd;
+    if (f->folder >= 0) {
+        d->shard = d->folder[f->folder];
+        return eti_mds_texts_begin(d->cx, d->shard, f->shard, path);
+    }
     ET_TRY(eti_file_open(d->cx, path, &fd, &size));
     d->now = gzdopen(fd, "rb");
     if (!d->now) {
@@ -335,6 +381,24 @@ tail_cut(struct eti_documents *d, int64_t end)
 }
 
 static et_status
+next_of_shard(struct eti_documents *d, struct eti_text_block *out, bool *found)
+{
+    bool ended;
+    ET_TRY(eti_mds_texts_next(d->cx, d->shard, BLOCK, out, &ended));
+    *found = true;
+    out->path = file_now(d)->path;
+    out->ends_document = true;
+    out->last = ended && d->at == d->n;
+    d->text_bytes += out->n;
+    if (!ended)
+        return ET_OK;
+    d->bytes += file_now(d)->size;
+    eti_mds_texts_end(d->shard);
+    d->shard = NULL;
+    return ET_OK;
+}
+
+static et_status
 next_of_file(struct eti_documents *d, struct eti_text_block *out, bool *found)
 {
     bool ended, jsonl = is_jsonl(file_now(d)->path);
@@ -355,7 +419,7 @@ next_of_file(struct eti_documents *d, struct eti_text_block *out, bool *found)
     if (at_tail)
         d->tail = 0;
     *found = cut > 0 || ended;
-    out->is_jsonl = jsonl;
+    out->kind = jsonl ? ETI_BLOCK_JSONL : ETI_BLOCK_TEXT;
     ET_TRY(take(d, cut, out));
     ended = ended && d->n_rest == 0;
     out->ends_document =
@@ -371,11 +435,11 @@ eti_documents_next(struct eti_documents *d, struct eti_text_block *out, bool *fo
 {
     *found = false;
     while (!*found) {
-        if (!d->now && d->at == d->n)
+        if (!d->now && !d->shard && d->at == d->n)
             return ET_OK;
-        if (!d->now)
+        if (!d->now && !d->shard)
             ET_TRY(open_next(d));
-        ET_TRY(next_of_file(d, out, found));
+        ET_TRY(d->shard ? next_of_shard(d, out, found) : next_of_file(d, out, found));
     }
     return ET_OK;
 }

@@ -148,7 +148,7 @@ put_lines(struct worker *w, struct job *j)
         n = end ? end - (b->text + at) : b->n - at;
         if (is_blank(b->text + at, (size_t)n))
             continue;
-        if (b->is_jsonl) {
+        if (b->kind == ETI_BLOCK_JSONL) {
             ET_TRY(put_json_line(w, j, b->text + at, (size_t)n, line));
             continue;
         }
@@ -177,12 +177,56 @@ put_paragraphs(struct worker *w, struct job *j)
     return ET_OK;
 }
 
+/* The tokens of sample AT, without the marks that a tokenizer puts around a text. */
+static et_status
+put_known_ids(struct worker *w, struct job *j, const char *ids, int64_t n, int64_t at)
+{
+    const struct et_tokenizer_info *info = &w->all->info;
+    int64_t before = j->n;
+    ET_TRY(eti_grow(j->cx, &j->id, &j->room, j->n + n + 1, sizeof *j->id));
+    for (int64_t i = 0; i < n; i++) {
+        int32_t id;
+        memcpy(&id, ids + i * (int64_t)sizeof id, sizeof id);
+        if (id >= info->vocab_size)
+            return ET_FAIL(
+                w->cx, ET_EFORMAT,
+                "%s: sample %" PRId64 " has the token %" PRId32 ", and %s has %" PRId64,
+                j->block.path, at, id, info->path, (int64_t)info->vocab_size);
+        if (i > 0 || id != info->role[ET_TOKEN_CLS])
+            j->id[j->n++] = id;
+    }
+    if (j->n > before && j->id[j->n - 1] == w->all->end_id)
+        j->n--; /* write_end puts it there */
+    return ET_OK;
+}
+
+/* Samples of MDS shards. */
+static et_status
+put_records(struct worker *w, struct job *j)
+{
+    const struct eti_text_block *b = &j->block;
+    int64_t at = b->line;
+    uint32_t n;
+    for (int64_t i = 0; i < b->n; i += (int64_t)sizeof n + n, at++) {
+        memcpy(&n, b->text + i, sizeof n);
+        const char *record = b->text + i + sizeof n;
+        if (b->kind == ETI_BLOCK_IDS)
+            ET_TRY(put_known_ids(w, j, record, n / (int64_t)sizeof(int32_t), at));
+        else
+            ET_TRY(put_ids(w, j, record, n));
+        ET_TRY(end_document(j));
+    }
+    return ET_OK;
+}
+
 static et_status
 encode_block(struct worker *w, struct job *j)
 {
     enum eti_document what = w->all->config->document;
     j->n = j->n_ends = 0;
-    if (j->block.is_jsonl || what == ETI_DOCUMENT_LINE)
+    if (j->block.kind >= ETI_BLOCK_RECORDS)
+        return put_records(w, j);
+    if (j->block.kind == ETI_BLOCK_JSONL || what == ETI_DOCUMENT_LINE)
         return put_lines(w, j);
     if (what == ETI_DOCUMENT_BLANK)
         return put_paragraphs(w, j);
@@ -518,8 +562,13 @@ static et_status
 find_end(struct eti_sharding *s)
 {
     const char *end = s->config->end;
+    /* Tokens of a next-token corpus have their ends, and samples are cut anywhere. */
+    bool has_own =
+        eti_documents_have_ids(s->documents) && s->info.role[ET_TOKEN_CLS] < 0;
     s->end_id = s->info.role[ET_TOKEN_EOS] >= 0 ? s->info.role[ET_TOKEN_EOS]
                                                 : s->info.role[ET_TOKEN_SEP];
+    if (!end && has_own)
+        s->end_id = -1;
     if (!end)
         return ET_OK;
     s->end_id = *end ? et_tokenizer_id(s->t, end, strlen(end)) : -1;
@@ -532,8 +581,8 @@ static et_status
 write_all(struct eti_sharding *s, struct eti_shards_progress *out)
 {
     const char *tokenizer;
-    ET_TRY(find_end(s));
     ET_TRY(eti_documents_open(s->cx, s->t, s->config, &s->documents));
+    ET_TRY(find_end(s));
     ET_TRY(eti_new_folder_begin(s->cx, s->config->folder, &s->folder));
     ET_TRY(open_outputs(s));
     ET_TRY(begin_workers(s));
