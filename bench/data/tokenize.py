@@ -19,18 +19,23 @@ os.environ["RAYON_NUM_THREADS"] = "1"
 import tokenizers  # noqa: E402
 
 
+LINES = 20000  # in one call: what Python adds to each line is left out
+
+
 def peer(tokenizer, lines, seconds):
     """Ids of all lines, and bytes a second of the best round."""
-    encode = lambda line: tokenizer.encode_batch_fast([line], add_special_tokens=False)[0].ids
-    ids = array("i")
-    for line in lines:
-        ids.extend(encode(line))
-    best, begun = 1e9, time.process_time()
-    while best == 1e9 or time.process_time() - begun < seconds:
-        start = time.process_time()
-        # One call for all: what Python adds to each line is left out.
-        tokenizer.encode_batch_fast(lines, add_special_tokens=False)
-        best = min(best, time.process_time() - start)
+    ids, best, begun = array("i"), None, time.process_time()
+    while best is None or time.process_time() - begun < seconds:
+        spent = 0
+        for at in range(0, len(lines), LINES):
+            some = lines[at:at + LINES]
+            start = time.process_time()
+            encoded = tokenizer.encode_batch_fast(some, add_special_tokens=False)
+            spent += time.process_time() - start
+            if best is None:
+                for e in encoded:
+                    ids.extend(e.ids)
+        best = spent if best is None else min(best, spent)
     return ids, sum(len(line.encode()) for line in lines) / best
 
 
