@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* document_ends.h: where each document of a file of tokens ends (core/text/shards.h). */
+/* document_ends.h: where each document of a file of tokens ends: core/text/shards.h. */
 #ifndef ETI_DATA_DOCUMENT_ENDS_H
 #define ETI_DATA_DOCUMENT_ENDS_H
 

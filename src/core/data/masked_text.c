@@ -6,9 +6,9 @@
  * as many documents as fit, each between such marks, whole unless it is longer than a
  * sample; tokens see their own document alone, whose positions begin with 0.
  *
- * Of the other tokens each is chosen with probability mask_prob; 80 % of the chosen become the mask, 10 % a token at
- * random, 10 % stay. The target is the token where one was chosen, else it counts
- * nothing. What is chosen is drawn by the sample's place in the run's order, so another
+ * Of the other tokens each is chosen with probability mask_prob; 80 % of the chosen
+ * become the mask, 10 % a token at random, 10 % stay. The target is the token where one
+ * was chosen, else it counts nothing. What is chosen is drawn by the sample's place in the run's order, so another
  * epoch has other masks; to evaluate, by the sample's number.
  *
  * Source: Devlin et al., BERT, 2019, appendix A.1. */
@@ -121,8 +121,8 @@ find_marks(struct et_ctx *cx, struct et_dataset *self, const struct et_tokenizer
     return ET_OK;
 }
 
-/* Documents, without the mark that the stream has at their ends, as pieces of sequences.
- */
+/* Documents as pieces of sequences, without the mark that the stream has at their
+ * ends. */
 static et_status
 pack(struct et_ctx *cx, struct et_dataset *self, const struct eti_text_found *found)
 {

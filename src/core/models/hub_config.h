@@ -38,11 +38,12 @@ ET_NODISCARD et_status eti_hub_write_json(struct et_ctx *cx, const json_t *json,
                                           const char *folder, const char *name);
 
 /* hub_tokens.c: writes T into FOLDER, which et_model_export has made as "hf", for
- * transformers' AutoTokenizer: the files that T was read from, or a tokenizer.json where
- * its tokens are the bytes, and tokenizer_config.json. Writes into config.json which
- * tokens begin and end a text and fill a row: T's ids, null where T has no such token;
- * and generation_config.json with these, where M goes on with texts. T may be NULL: not
- * known, so that Hugging Face's defaults, of another vocabulary, hold for no GPT. */
+ * transformers' AutoTokenizer: the files that T was read from, or a tokenizer.json
+ * where its tokens are the bytes, and tokenizer_config.json. Writes into config.json
+ * which tokens begin and end a text and fill a row: T's ids, null where T has no such
+ * token; and generation_config.json with these, where M goes on with texts. T may be
+ * NULL: not known, so that Hugging Face's defaults, of another vocabulary, hold for no
+ * GPT. */
 struct et_tokenizer;
 ET_NODISCARD et_status eti_hub_add_tokens(struct et_ctx *cx, const struct et_model *m,
                                           const struct et_tokenizer *t,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* files.h: the files that a tokenizer was read from, by the names that a folder has them
- * under. */
+/* files.h: the files that a tokenizer was read from, by the names that a folder has
+ * them under. */
 #ifndef ETI_TEXT_FILES_H
 #define ETI_TEXT_FILES_H
 
@@ -31,8 +31,8 @@ bool eti_tokenizer_has_file(const struct eti_tokenizer_files *f, const char *nam
 json_t *eti_tokenizer_bytes_json(const struct et_tokenizer *t);
 
 /* What transformers reads of T beside those files, as tokenizer_config.json: its class,
- * and which tokens have a role. MAX_LENGTH: of a text, in tokens. PAIRS: the model reads
- * which of two texts a token is of. Ends with json_decref; NULL: no memory. */
+ * and which tokens have a role. MAX_LENGTH: of a text, in tokens. PAIRS: the model
+ * reads which of two texts a token is of. Ends with json_decref; NULL: no memory. */
 json_t *eti_tokenizer_config_json(const struct et_tokenizer *t, const char *name,
                                   int64_t max_length, bool pairs);
 
