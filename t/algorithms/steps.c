@@ -82,7 +82,8 @@ static const struct row {
 struct result {
     double loss[8];
     int n;
-    int64_t kernels, plans; /* of a step; of the steps behind the second */
+    int64_t kernels;       /* of a step */
+    int64_t plans, blocks; /* of the steps behind the second */
 };
 
 static struct result
@@ -91,6 +92,7 @@ run(struct et_ctx *cx, const char *recipe, const char *method, bool low, int64_t
     char text[4096];
     struct recipe_run r;
     struct et_graph_stats before, after;
+    struct et_alloc_stats blocks, blocks_after;
     struct result out = {0};
     snprintf(text, sizeof text, "%s%s%s%s%s", recipe,
              low ? "precision: amp_bf16\n" : "", *method ? "algorithms:\n  " : "",
@@ -98,8 +100,11 @@ run(struct et_ctx *cx, const char *recipe, const char *method, bool low, int64_t
     recipe_open(&r, cx, text, &(struct recipe_choice){.grad_accum = accum});
     need(cx, et_trainer_fit(r.trainer, ET_BATCHES(2)));
     et_graph_get_stats(r.state->graph, &before);
+    et_alloc_get_stats(cx, &blocks);
     need(cx, et_trainer_fit(r.trainer, ET_BATCHES(2)));
     et_graph_get_stats(r.state->graph, &after);
+    et_alloc_get_stats(cx, &blocks_after);
+    out.blocks = (int64_t)(blocks_after.allocs - blocks.allocs);
     out.kernels = (int64_t)(after.kernels_run - before.kernels_run) / 2;
     out.plans = (int64_t)(after.plans_built - before.plans_built);
     for (int i = 0; i < r.n_losses && i < 8; i++)
@@ -138,6 +143,8 @@ test_row(struct et_ctx *cx, const struct row *row)
     is_int(one.kernels, row->with, "%s: with it %d kernels more", name,
            row->with - row->without);
     is_int(one.plans, row->plans, "%s: plans behind the second step", name);
+    if (row->plans == 0)
+        is_int(one.blocks, plain.blocks, "%s: it takes no memory a step", name);
     struct result low = run(cx, row->recipe, row->method, true, 1);
     is_int(low_plain.kernels, row->low_without, "%s: a step in amp_bf16 without it",
            name);

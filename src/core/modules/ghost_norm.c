@@ -5,6 +5,7 @@
  * have fewer: each is normalised by statistics of its own, and moves the running ones
  * in its turn, by momentum / n. Source: Hoffer et al. 2017 (arXiv 1705.08741);
  * spec/algorithms.md 2.11. Differs: a batch may be smaller in an evaluation (D9). */
+#include "core/graph/graph_impl.h"
 #include "core/modules/common.h"
 #include "core/ops/ops.h"
 
@@ -62,17 +63,14 @@ normalize(struct et_batch_norm_module *m, struct et_forward *f, struct et_tensor
 {
     struct parts p = {.momentum = m->o.momentum / (double)parts, .kept = 1};
     int64_t rows = x->desc.shape[0];
-    void *block;
-    et_status status = et_alloc(m->base.cx, (size_t)parts * sizeof(void *), &block);
-    if (status != ET_OK)
-        return eti_graph_fail(f->g, status);
-    struct et_tensor **y = block;
+    struct et_tensor **y = eti_graph_alloc(f->g, (size_t)parts * sizeof(*y));
     int n = 0;
+    if (!y)
+        return NULL;
     for (int64_t begin = 0; begin < rows; begin += size)
         y[n++] = normalize_part(m, f, x, begin,
                                 rows - begin < size ? rows - begin : size, &p);
     struct et_tensor *all = et_concat(f->g, y, n, 0);
-    et_free(m->base.cx, block);
     double moved = 1 - p.kept;
     if (all)
         et_batch_norm_update(m, f, et_mul_scalar(f->g, p.mean, 1 / moved),
