@@ -7,10 +7,12 @@ the same.
 The network has no kinks (SiLU, averages), so that rounding does not grow; all is in f64.
 Data are the counted images of t/data/fixture.h: pixel (y, x) of sample i is (7 i + 8 y +
 x) mod 256, of 255, and its class is i. Weights are set from a formula (golden.py) once
-the methods have changed the network, and the biases of what they added with them.
+the methods have changed the network, and the biases of what they added with them. Where
+a method draws at random, Composer is given the draws that Etude makes (draws.py).
 
 Needs torch and mosaicml with what it imports; mcli, which it asks for and does not use
 here, is stood in for."""
+import contextlib
 import importlib.machinery
 import sys
 from unittest import mock
@@ -22,15 +24,17 @@ for name in ("mcli", "mcli.sdk"):
     sys.modules[name] = module
 
 import composer  # noqa: E402
+import numpy  # noqa: E402
 import torch  # noqa: E402
 from composer import algorithms as methods  # noqa: E402
 from composer.loss import soft_cross_entropy  # noqa: E402
 from composer.models import ComposerModel  # noqa: E402
 from torch import nn  # noqa: E402
 
+from draws import MIX, SELECT, Draws  # noqa: E402
 from golden import unit  # noqa: E402
 
-SAMPLES, BATCH, STEPS = 16, 4, 12
+SAMPLES, BATCH, STEPS, SEED = 16, 4, 12, 17
 HEIGHT, WIDTH = 6, 8
 
 
@@ -45,8 +49,8 @@ class Net(ComposerModel):
     def forward(self, batch):
         return self.net(batch[0])
 
-    def loss(self, outputs, batch):
-        return soft_cross_entropy(outputs, batch[1])
+    def loss(self, outputs, batch, reduction="mean"):
+        return soft_cross_entropy(outputs, batch[1], reduction=reduction)
 
 
 def data():
@@ -69,6 +73,90 @@ def fill(model):
             p.copy_(torch.from_numpy(v).double().reshape(p.shape) * 0.5)
 
 
+class Steps:
+    """METHOD's draws of STREAM, anew for each step: begin() is called once a step."""
+
+    def __init__(self, method, stream=MIX):
+        self.method, self.stream, self.step = method, stream, -1
+
+    def begin(self, part=0):
+        self.step += 1
+        self.draws = self.at(part)
+
+    def at(self, part):
+        return Draws(SEED, self.stream, self.step * BATCH, self.method, part)
+
+
+def module(name):
+    return importlib.import_module(f"composer.algorithms.{name}.{name}")
+
+
+def mixup():
+    s = Steps("mixup")
+
+    def coefficient(alpha):
+        s.begin()
+        b = s.draws.beta(alpha, alpha)
+        return float(numpy.float32(min(b, 1 - b)))
+
+    return [mock.patch.object(module("mixup"), "_gen_mixing_coef", coefficient),
+            mock.patch.object(module("mixup"), "_gen_indices",
+                              lambda n: torch.tensor(s.at(1).permutation(n)))]
+
+
+def cutmix():
+    s = Steps("cutmix")
+
+    def indices(x):
+        s.begin()
+        return torch.tensor(s.at(1).permutation(x.shape[0]))
+
+    return [mock.patch.object(module("cutmix"), "_gen_indices", indices),
+            mock.patch.object(module("cutmix"), "_gen_cutmix_coef",
+                              lambda alpha: s.draws.beta(alpha, alpha)),
+            mock.patch("numpy.random.randint", lambda n: s.draws.below(n))]
+
+
+def cutout():
+    s, calls = Steps("cutout"), iter(range(10**6))
+
+    def below(n):  # twice a step: rows, columns
+        if next(calls) % 2 == 0:
+            s.begin()
+        return s.draws.below(n)
+
+    return [mock.patch("numpy.random.randint", below)]
+
+
+def colout():
+    s, calls = Steps("colout"), iter(range(10**6))
+
+    def permutation(n):
+        if next(calls) % 2 == 0:
+            s.begin()
+        return torch.tensor(s.draws.permutation(n))
+
+    return [mock.patch("torch.randperm", permutation)]
+
+
+def selective_backprop():
+    real, s = module("selective_backprop").SelectiveBackprop.apply, Steps(
+        "selective_backprop", SELECT)
+
+    def apply(self, event, state, logger=None):
+        s.step = int(state.timestamp.batch)
+        s.draws = s.at(0)
+        return real(self, event, state, logger)
+
+    return [mock.patch.object(module("selective_backprop").SelectiveBackprop, "apply", apply),
+            mock.patch("numpy.random.choice",
+                       lambda n, size, replace, p: s.draws.choice(n, size, p))]
+
+
+# What a case draws, where it does.
+DRAWS = {"mixup": mixup, "mixup_losses": mixup, "cutmix": cutmix, "cutmix_losses": cutmix,
+         "cutout": cutout, "colout": colout, "selective_backprop": selective_backprop}
+
 CASES = {
     "none": lambda: [],
     "blurpool": lambda: [methods.BlurPool(min_channels=1)],
@@ -84,6 +172,16 @@ CASES = {
     "sam": lambda: [methods.SAM(rho=0.1)],
     "layer_freezing": lambda: [methods.LayerFreezing(0.2, 0.9)],
     "ema": lambda: [methods.EMA("2ba", update_interval="1ba")],
+    "ema_average": lambda: [methods.EMA("2ba", update_interval="1ba")],
+    "swa": lambda: [methods.SWA("0.25dur", "0.75dur", update_interval="1ba")],
+    "channels_last": lambda: [methods.ChannelsLast()],
+    "mixup": lambda: [methods.MixUp(1.0)],
+    "mixup_losses": lambda: [methods.MixUp(1.0, interpolate_loss=True)],
+    "cutmix": lambda: [methods.CutMix(1.0)],
+    "cutmix_losses": lambda: [methods.CutMix(1.0, interpolate_loss=True)],
+    "cutout": lambda: [methods.CutOut(1, 0.5)],
+    "colout": lambda: [methods.ColOut(0.3, 0.2)],
+    "selective_backprop": lambda: [methods.SelectiveBackprop(0.2, 0.9, 0.5, interrupt=3)],
     "six": lambda: [
         methods.BlurPool(min_channels=1), methods.SqueezeExcite(0.5, 3),
         methods.GhostBatchNorm(2), methods.LabelSmoothing(0.2),
@@ -103,7 +201,12 @@ def train(name, algorithms):
     model = trainer.state.model
     model.double()
     fill(model)
-    trainer.fit()
+    with contextlib.ExitStack() as stack:
+        for patch in DRAWS.get(name, list)():
+            stack.enter_context(patch)
+        trainer.fit()
+    if name == "ema_average":  # what is evaluated and saved
+        model = algorithms[0].get_ema_model(model)
     print("case", name)
     for key, p in parameters(model):
         print("param", key, *p.shape)
