@@ -464,6 +464,59 @@ forms(void)
     eti_sketch_free(&d);
 }
 
+/* What a run in epochs never comes to, since the clock of methods goes by them. */
+static void
+epochs(void)
+{
+    static const struct {
+        const char *duration, *method, *misses; /* NULL: nothing */
+    } rows[] = {
+        {"4ep", "progressive_resizing", "images never have their full size"},
+        {"5ep", "progressive_resizing", NULL},
+        {"100ba", "progressive_resizing", NULL},
+        {"4ep", "progressive_resizing: {finetune_fraction: 0.25}", NULL},
+        {"1ep", "selective_backprop", "no batch is ever pruned"},
+        {"2ep", "selective_backprop", NULL},
+        {"3ep", "selective_backprop: {start: 0.4, end: 0.6}", "no batch"},
+        {"1ep", "selective_backprop: {start: 0}", NULL},
+        {"2ep", "layer_freezing", "no layer is frozen"},
+        {"3ep", "layer_freezing", NULL},
+        {"2ep",
+         "stochastic_depth: {target_layer_name: ResNetBottleneck, drop_warmup: "
+         "0.6dur}",
+         "never left out at drop_rate"},
+        {"2ep",
+         "stochastic_depth: {target_layer_name: ResNetBottleneck, drop_warmup: "
+         "0.5dur}",
+         NULL},
+        {"3ep", "ema: {ema_start: 0.7dur}", "the average never begins"},
+        {"3ep", "ema: {ema_start: 0.7dur, half_life: 1ep}", NULL},
+        {"10ep", "swa: {update_interval: 1ba}", "never becomes the weights"},
+        {"10ep", "swa: {update_interval: 1ba, swa_end: 0.9dur}", NULL},
+        {"10ep", "swa", NULL},
+        {"1ep", "cutmix", NULL},
+    };
+    struct eti_check c[ETI_CHECKS_MAX];
+    char recipe[512];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool own = strchr(rows[i].method, ':') != NULL, found = false;
+        snprintf(recipe, sizeof recipe,
+                 "max_duration: %s\nmodel: resnet50\n"
+                 "train_data: {name: synthetic_images, batch_size: 8}\n"
+                 "algorithms:\n  %s%s\n",
+                 rows[i].duration, rows[i].method, own ? "" : ":");
+        struct eti_sketch *d = sketch_of(recipe);
+        int n = d->recipe ? eti_checks(cx, d->recipe, c, ETI_CHECKS_MAX) : -1;
+        const char *want = rows[i].misses ? rows[i].misses : "the clock of methods";
+        for (int k = 0; k < n; k++)
+            found =
+                found || (c[k].is_warning && c[k].line == 5 && strstr(c[k].text, want));
+        ok(n >= 0 && found == (rows[i].misses != NULL), "%s of %s: %s", rows[i].method,
+           rows[i].duration, rows[i].misses ? want : "all happens");
+        eti_sketch_free(&d);
+    }
+}
+
 static void
 checks(void)
 {
@@ -764,6 +817,7 @@ main(void)
     forms();
     form_of_groups();
     checks();
+    epochs();
     found();
     timelines();
     for (size_t i = 0; i < sizeof recipes / sizeof *recipes; i++) {

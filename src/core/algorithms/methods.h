@@ -34,4 +34,9 @@ enum { ETI_METHODS_MAX = 96, ETI_METHODS_KNOWN = 27 };
 /* Why A, which stands before B in a recipe, does not go with B; NULL: it does. */
 const char *eti_methods_clash(const char *a, const char *b, bool *order_matters);
 
+/* True where a run of DURATION never comes to something that OPTIONS of C ask for,
+ * since it is in epochs: OUT [SIZE] says what. */
+bool eti_method_misses(const struct et_component *c, const void *options,
+                       struct et_time duration, char *out, size_t size);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/algorithms/methods.h"
 #include "core/assemble/assemble.h"
 #include "core/assemble/formulas.h"
 #include "core/assemble/parts.h"
@@ -422,6 +423,16 @@ too_many(struct eti_assembly *a, const char *what)
     return ET_FAIL(a->cx, ET_EINVAL, "more than %d %s", ET_MAX_ALGORITHMS, what);
 }
 
+static void
+warn_of_epochs(struct eti_assembly *a, const struct et_recipe *recipe,
+               const struct et_part *part)
+{
+    char text[256];
+    if (eti_method_misses(part->component, part->options, recipe->max_duration, text,
+                          sizeof text))
+        et_report(a->cx, ET_LOG_WARN, "%s", text);
+}
+
 et_status
 eti_assemble_algorithms(struct eti_assembly *a, struct et_recipe *recipe)
 {
@@ -438,6 +449,7 @@ eti_assemble_algorithms(struct eti_assembly *a, struct et_recipe *recipe)
                              part->options, &a->algorithm[n]);
         ET_TRY(eti_part_refused(a->cx, part, "algorithms", -1, status));
         a->config.n_algorithms = ++n;
+        warn_of_epochs(a, recipe, part);
     }
     a->config.algorithms = a->algorithm;
     a->config.passes =

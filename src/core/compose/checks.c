@@ -104,6 +104,10 @@ check_algorithms(struct list *l)
             w->fix = ETI_FIX_TURN_OFF;
             snprintf(w->who, sizeof w->who, "%s", c->name);
         }
+        char text[sizeof l->left_over.text];
+        if (eti_method_misses(c, all->v[i].options, l->recipe->max_duration, text,
+                              sizeof text))
+            add(l, true, all->v[i].value, "%s", text);
         for (int j = i + 1; j < all->n; j++)
             if (is_on(&all->v[j]))
                 check_pair(l, i, j);
