@@ -7,9 +7,10 @@
  * sample; tokens see their own document alone, whose positions begin with 0.
  *
  * Of the other tokens each is chosen with probability mask_prob; 80 % of the chosen
- * become the mask, 10 % a token at random, 10 % stay. The target is the token where one
- * was chosen, else it counts nothing. What is chosen is drawn by the sample's place in the run's order, so another
- * epoch has other masks; to evaluate, by the sample's number.
+ * become the mask, 10 % a token at random, 10 % stay. The target is the token where
+ * one was chosen, else it counts nothing. What is chosen is drawn by the sample's
+ * place in the run's order, so another epoch has other masks; to evaluate, by the
+ * sample's number.
  *
  * Source: Devlin et al., BERT, 2019, appendix A.1. */
 #include <inttypes.h>
