@@ -94,8 +94,8 @@ draw_classes(const struct tui_samples *s, const struct tui_pane *p, int y)
     char text[96], number[TUI_NUMBER];
     if (n == 0 || y + 2 > p->h)
         return;
-    snprintf(text, sizeof text, "classes, of %s %.20s", tui_count(counted, number),
-             what ? what : "");
+    snprintf(text, sizeof text, "classes, of %s%s%.20s", tui_count(counted, number),
+             what ? " " : "", what ? what : "");
     tui_title(p, y++, text, false);
     for (int i = 0; i < n; i++) {
         const int64_t v = json_integer_value(json_array_get(counts, (size_t)i));
