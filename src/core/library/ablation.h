@@ -14,7 +14,7 @@ enum { ETI_ABLATION_METHODS = 32, ETI_ABLATION_NAME = 64 };
 
 /* Runs that differ by their seed alone, by their medians. */
 struct eti_ablation_runs {
-    int n;          /* 0: there is none */
+    int n;          /* 0: no run to tell by */
     double value;   /* of the metric, in the last evaluation */
     double seconds; /* of training; NaN: not known */
 };
