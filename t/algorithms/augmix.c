@@ -44,6 +44,12 @@ test_function(struct et_ctx *cx)
     need(cx, et_augmix_image(cx, y, 1, 12, 10, 3, -1, 3, 1, ET_AUGMENT_ALL, &b));
     ok(memcmp(x, as_it_was, N) != 0, "a picture changes");
     ok(memcmp(x, y, N) == 0, "the same draws make the same picture");
+    for (int depth = -7; depth <= 0; depth += 7) {
+        memcpy(y, as_it_was, N);
+        b = et_rng_at(1, ET_RNG_USER, 0);
+        need(cx, et_augmix_image(cx, y, 1, 12, 10, 3, depth, 3, 1, ET_AUGMENT_ALL, &b));
+        ok(memcmp(x, y, N) == 0, "a depth of %d is drawn, as -1 is", depth);
+    }
     memset(x, 77, N);
     need(cx, et_augmix_image(cx, x, 1, 12, 10, 0, 3, 64, 1, ET_AUGMENT_SAFE, &a));
     int far = 0;

@@ -110,6 +110,40 @@ test_golden(struct et_ctx *cx)
     is_int(cases, 4, "in four settings");
 }
 
+/* A relative threshold is a share of the best value's size, whatever its sign. */
+static void
+test_negative(struct et_ctx *cx)
+{
+    static const struct {
+        const char *comp, *mode;
+        double best, near, far;
+    } row[] = {
+        {"less", "rel", -10, -10.5, -11.5},   {"less", "rel", 10, 9.5, 8.5},
+        {"greater", "rel", -10, -9.5, -8.5},  {"greater", "rel", 10, 10.5, 11.5},
+        {"less", "abs", -10, -10.05, -10.15}, {"greater", "abs", -10, -9.95, -9.85},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        double got[2], min_rate;
+        for (int far = 0; far < 2; far++) {
+            struct et_algorithm *a = algorithm(
+                cx, "reduce_lr_on_plateau",
+                OPTIONS(WATCHED, "comp", row[i].comp, "threshold_mode", row[i].mode,
+                        "threshold", "0.1", "factor", "0.5", "patience", "0"));
+            struct scene sc;
+            scene_open(&sc, cx);
+            scale(&sc, a, &min_rate);
+            judge(&sc, a, row[i].best);
+            judge(&sc, a, far ? row[i].far : row[i].near);
+            got[far] = scale(&sc, a, &min_rate);
+            et_log_free(&sc.t.state.log);
+            et_algorithm_free(&a);
+        }
+        ok(got[0] == 0.5 && got[1] == 1,
+           "%s than %g, %s: %g is within the threshold, %g beyond it", row[i].comp,
+           row[i].best, row[i].mode, row[i].near, row[i].far);
+    }
+}
+
 /* ---- a run ---- */
 
 enum { MOST = 16 };
@@ -186,6 +220,7 @@ main(void)
 {
     struct et_ctx *cx = need_ctx();
     test_golden(cx);
+    test_negative(cx);
     test_rates(cx);
     test_scales(cx);
     const char *why =
