@@ -78,7 +78,7 @@ test_whose(void)
 
 enum { N = 5 };
 
-/* Two parameters and plain descent at rate 1: each value is less by its gradient. */
+/* Two parameters and an optimizer. */
 struct descent {
     const struct et_optimizer_class *class;
     void *options;
@@ -88,20 +88,27 @@ struct descent {
 };
 
 static void
-begin(struct descent *d)
+begin_with(struct descent *d, const char *name, const char *lr)
 {
     struct et_param_spec specs[] = {{.name = "a"}, {.name = "b"}};
     for (int i = 0; i < 2; i++)
         et_desc_init(&specs[i].desc, ET_F32, 1, (const int64_t[]){N}, ET_ROW_MAJOR);
-    d->class = et_optimizer_find("sgd");
+    d->class = et_optimizer_find(name);
     const struct et_component *info = &d->class->info;
     must(et_alloc(cx, info->options_size, &d->options));
     must(et_options_init(cx, info->options, d->options));
-    must(et_options_set(cx, info->options, d->options, "lr", "1"));
+    must(et_options_set(cx, info->options, d->options, "lr", lr));
     must(et_param_space_new(cx, dev, specs, 2, &d->s));
     must(et_optimizer_new(cx, d->class, d->options, d->s, &d->opt));
     must(et_graph_new(cx, dev, &d->g));
     et_optimizer_set_alpha(d->opt, 1);
+}
+
+/* Plain descent at rate 1: each value is less by its gradient. */
+static void
+begin(struct descent *d)
+{
+    begin_with(d, "sgd", "1");
 }
 
 static void
@@ -168,6 +175,39 @@ test_gradients(void)
     end(&d);
 }
 
+/* Gradients of 0, of parameters that are 0 and others: no optimizer divides by them. */
+static void
+test_nothing(void)
+{
+    const int64_t shape[] = {N};
+    int n;
+    const struct et_optimizer_class *const *all = et_optimizer_list(&n);
+    for (int i = 0; i < n; i++) {
+        const char *name = all[i]->info.name;
+        struct descent d;
+        float got[2][N], ones[N];
+        int bad = 0;
+        begin_with(&d, name, "0.1");
+        for (int k = 0; k < N; k++)
+            ones[k] = 1;
+        struct et_tensor *t;
+        must(et_param_space_view(cx, d.s, -1, 1, &t));
+        must(et_tensor_write(cx, t, ones, sizeof ones));
+        et_tensor_free(&t);
+        for (int k = 0; k < 3; k++)
+            step(&d, et_fill(d.g, ET_F32, 1, shape, 0),
+                 et_fill(d.g, ET_F32, 1, shape, 0));
+        for (int p = 0; p < 2; p++) {
+            read_values(&d, p, got[p]);
+            for (int k = 0; k < N; k++)
+                bad += !isfinite(got[p][k]) || got[p][k] < 0 || got[p][k] > 1;
+        }
+        ok(bad == 0 && got[0][0] == 0,
+           "%s: gradients of 0 leave 0 as it is, and 1 finite (%g)", name, got[1][0]);
+        end(&d);
+    }
+}
+
 int
 main(void)
 {
@@ -176,6 +216,7 @@ main(void)
     test_whose();
     must(et_device_open(cx, "ref", 0, 0, &dev));
     test_gradients();
+    test_nothing();
     et_device_close(&dev);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

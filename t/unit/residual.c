@@ -95,6 +95,17 @@ conditioned(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
     return 1;
 }
 
+/* So is beta. */
+static int
+shifted(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
+{
+    struct et_tensor *x = et_add(g, in[X], in[R]);
+    struct et_tensor *beta =
+        et_reshape(g, et_slice(g, x, 0, 0, 1, 1), 1, &(int64_t){WIDTH});
+    out[0] = et_layer_norm(g, x, in[GAMMA], beta, 1, 1e-5);
+    return 1;
+}
+
 /* A row for all: that sum stays by itself. */
 static int
 repeated(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
@@ -217,6 +228,7 @@ static const struct row rows[] = {
     {"norms behind the sums", behind, {16, 19}, {18, 23}, false},
     {"a sum that is asked for", asked_for, {11, 15}, {12, 16}, false},
     {"a gamma made of the sum", conditioned, {6, 6}, {6, 6}, false},
+    {"a beta made of the sum", shifted, {6, 6}, {6, 6}, false},
     {"a sum with a row for all", repeated, {6, 6}, {6, 6}, false},
     {"two norms of a sum", parallel, {11, 12}, {14, 19}, false},
     {"a shortcut", shortcut, {16, 22}, {18, 24}, false},
