@@ -355,6 +355,57 @@ mds_images(void)
             SET("image", "image"), "a shard of another size");
 }
 
+/* An index as FROM, with OLD as NEW. */
+static void
+put_index(const char *name, const char *from, const char *old, const char *new)
+{
+    static uint8_t bytes[1 << 16];
+    static char text[1 << 16];
+    size_t n = seed(from, bytes);
+    bytes[n] = 0;
+    const char *all = (char *)bytes, *at = strstr(all, old);
+    if (!at)
+        bail("%s has no %s", from, old);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - all), all, new,
+             at + strlen(old));
+    put_text(name, text);
+}
+
+/* Indexes that cannot be: their files may lie in their folder alone. */
+static void
+mds_indexes(void)
+{
+    static const struct {
+        const char *old, *new;
+    } rows[] = {
+        {"shard.00000.mds\"", "../mds/shard.00000.mds\""},
+        {"shard.00000.mds\"", "/shard.00000.mds\""},
+        {"shard.00000.mds\"", "\""},
+        {"\"bytes\": 3793", "\"bytes\": 0"},
+        {"\"bytes\": 3793", "\"bytes\": -3793"},
+        {"\"samples\": 3", "\"samples\": -3"},
+        {"\"samples\": 3", "\"samples\": 4294967296"},
+        {"\"zip_data\": null", "\"zip_data\": {\"basename\": \"../mds/x.zstd\"}"},
+        {"\"zip_data\": null", "\"zip_data\": {\"basename\": 3}"},
+    };
+    put_seed("odd/shard.00000.mds", "mds-images");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put_index("odd/index.json", "mds-index", rows[i].old, rows[i].new);
+        refused(ET_EFORMAT, "names and sizes of its files", "mds_images", "odd",
+                SET("image", "image"), rows[i].new);
+    }
+    struct opened o;
+    put_seed("less/shard.00000.mds.zstd", "mds-packed");
+    put_index("less/index.json", "mds-packed-index", "3797", "3798");
+    is_int(try_open(&o, "mds_images", "less", SET("image", "image")) == ET_OK, 0,
+           "a shard that unpacks to less than its index says is refused");
+    const char *got = take_error(cx);
+    ok(strstr(got, "3797 bytes, and its index says 3798") ||
+           strstr(got, "without zstd"),
+       "and the sentence says so: %s", got);
+    finish(&o);
+}
+
 static void
 mds_tokens(void)
 {
@@ -624,6 +675,7 @@ main(void)
     bad_tar();
     changed_tar();
     mds_images();
+    mds_indexes();
     mds_tokens();
     mds_texts();
     mds_known_tokens();

@@ -328,6 +328,24 @@ test_arrays(void)
     is_int(try_open(&o, "npy", path, NULL), ET_EFORMAT, "so is one that is damaged");
     et_error_clear(cx);
     finish(&o);
+    make_arrays(&z, false);
+    add_file(&z, "y.npy", z.bytes, 8, false);
+    path = write_file("all.npz", z.bytes, end_zip(&z), false);
+    is_int(try_open(&o, "npy", path, NULL), ET_EFORMAT,
+           "so is one with two of a name, though they are the last");
+    ok(strstr(et_error_get(cx)->message, "'y.npy' is there twice") != NULL,
+       "and the sentence says so: %s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    finish(&o);
+    make_arrays(&z, false);
+    path = write_file("all.npz", z.bytes, end_zip(&z), false);
+    is_int(try_open(&o, "npy", path,
+                    SET("others", "[price, price, price, price, price, price, price]")),
+           ET_EINVAL, "and more arrays than a sample has fields");
+    ok(strstr(et_error_get(cx)->message, "more than 8 arrays") != NULL,
+       "and the sentence says so: %s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    finish(&o);
     /* A folder of .npy files, with parts. */
     static uint8_t npy[4096];
     char folder[400], name[32];
