@@ -81,6 +81,8 @@ def main():
         "nested": save({"epoch": 3, "lr": 0.5, "state_dict": linear.state_dict(),
                         "names": ["a", None, True], "big": 1 << 40, "less": -7}),
         "shared": save({"table": table, "rows": table[1:3], "copy": table}),
+        "sizes": save({"two": tensor(0, (300, 1), torch.uint8),
+                       "four": tensor(1, (0, 70000)), "most": tensor(2, (0, 65535))}),
         "zip64": zip64(plain),
         "deflated": deflated(plain),
         "evil": save({"a": tensor(0, (2,)), "b": Evil()}),

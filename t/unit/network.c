@@ -364,6 +364,53 @@ batch_fields(void)
     et_model_free(&m);
 }
 
+/* A field of a number for each pixel, as masks are, is a channel. */
+static void
+field_of_pixels(void)
+{
+    static const struct et_field of[] = {{.name = "image",
+                                          .kind = ET_FIELD_IMAGE,
+                                          .dtype = ET_F32,
+                                          .ndim = 3,
+                                          .shape = {1, 2, 3}},
+                                         {.name = "target", .dtype = ET_I32},
+                                         {.name = "depth",
+                                          .kind = ET_FIELD_VALUES,
+                                          .dtype = ET_I32,
+                                          .ndim = 2,
+                                          .shape = {2, 3}}};
+    const struct et_model_facts facts = {.channels = 1,
+                                         .height = 2,
+                                         .width = 3,
+                                         .num_classes = 6,
+                                         .field = of,
+                                         .n_fields = 3};
+    const int64_t shape[] = {1, 1, 2, 3}, plane[] = {1, 2, 3};
+    const float in[] = {1, 2, 3, 4, 5, 6}, want[] = {11, 22, 33, 44, 55, 66};
+    const int32_t depths[] = {10, 20, 30, 40, 50, 60};
+    float out[6] = {0};
+    struct et_model *m;
+    struct et_graph *g;
+    struct et_tensor *x, *depth, *y;
+    must(make(NULL, "[add: depth, flatten: ]", &facts, &m));
+    must(et_tensor_new(cx, dev, ET_F32, 4, shape, ET_ROW_MAJOR, "x", &x));
+    must(et_tensor_new(cx, dev, ET_I32, 3, plane, ET_ROW_MAJOR, "depth", &depth));
+    must(et_tensor_write(cx, x, in, sizeof in));
+    must(et_tensor_write(cx, depth, depths, sizeof depths));
+    must(et_graph_new(cx, dev, &g));
+    const struct et_samples samples = {
+        .x = x, .n = 1, .other = {{"depth", depth}}, .n_others = 1};
+    struct et_forward f = {.g = g, .samples = &samples};
+    y = et_model_forward(m, &f, x);
+    must(et_eval(g, &y, 1));
+    must(et_tensor_read(cx, y, out, sizeof out));
+    ok(memcmp(out, want, sizeof want) == 0, "a number for each pixel is a channel");
+    et_graph_free(&g);
+    et_tensor_free(&x);
+    et_tensor_free(&depth);
+    et_model_free(&m);
+}
+
 /* ---- what is told ---- */
 
 static void
@@ -451,6 +498,7 @@ main(void)
     named_values();
     joined_numbers();
     batch_fields();
+    field_of_pixels();
     refusals();
     et_device_close(&dev);
     struct et_alloc_stats stats;

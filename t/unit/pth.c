@@ -78,6 +78,28 @@ read_files(void)
     }
 }
 
+/* Numbers of a pickle have one byte, two or four: shapes say which were read. */
+static void
+read_sizes(void)
+{
+    static const char *const want[] = {"two u8[300,1]", "four f32[0,70000]",
+                                       "most f32[0,65535]"};
+    char path[ETI_PATH_MAX], shape[64], got[128];
+    struct eti_weight_file f;
+    need(cx, eti_weight_file_open(cx, seed("sizes", path), &f));
+    is_int(f.header.n, 3, "tensors with axes of more than a byte are read");
+    for (int64_t i = 0; i < 3 && i < f.header.n; i++) {
+        const struct eti_st_tensor *t = &f.header.v[i];
+        snprintf(got, sizeof got, "%s %s%s", t->name, et_dtype_name(t->dtype),
+                 eti_st_shape_text(t->ndim, t->shape, shape, sizeof shape));
+        is_str(got, want[i], "this is one of them");
+    }
+    uint8_t last;
+    need(cx, eti_weight_file_read(&f, &f.header.v[0], 299, &last, 1));
+    is_int(last, 149, "the last of 300 is");
+    eti_weight_file_close(&f);
+}
+
 static void
 refused_files(void)
 {
@@ -127,6 +149,7 @@ main(void)
 {
     cx = need_ctx();
     read_files();
+    read_sizes();
     refused_files();
     damaged();
     struct et_alloc_stats stats;
