@@ -134,6 +134,10 @@ run train more.yaml --run_directory second --progress none
 exits 0 "it trains"
 run weights diff folder second
 exits 0 "and began with these values: without a rate they stay"
+sed 's/dropout: 0.5}/weights: null}/' more.yaml >null.yaml
+run explain null.yaml --origin
+grep -q '^model.weights = .*folder' out
+ok $? "weights that are null are the folder's"
 rm -r folder/config.json
 run validate more.yaml
 exits 66 "without config.json: exit 66"

@@ -13,6 +13,7 @@ enum { BATCHES = 14 };
 
 static char dir[512];
 static int syncs, works_from; /* those from this one on work */
+static int of_a_save;         /* syncs; not 0: each third save works, and no other */
 static int warned, alarmed;
 static struct eti_seams seams;
 
@@ -20,7 +21,8 @@ static int
 bad_sync(int fd)
 {
     (void)fd;
-    if (syncs++ >= works_from)
+    int at = syncs++;
+    if (of_a_save ? at % (2 + of_a_save) >= 2 : at >= works_from)
         return 0;
     errno = EIO;
     return -1;
@@ -85,6 +87,13 @@ test_on_failure(struct et_ctx *cx)
     ok(outcome == ET_OUTCOME_FINISHED && warned == 2 && alarmed == 0,
        "and the saves after them are there");
     is_int(count_names(dir, "step-"), 2, "as many as are kept");
+
+    train(cx, true, 0, &outcome, reason, sizeof reason);
+    of_a_save = syncs / BATCHES;
+    n = train(cx, true, 0, &outcome, reason, sizeof reason);
+    is_int(n, BATCHES, "nor are two again and again, with one that is saved between");
+    ok(warned >= 6 && alarmed == 0, "none is the third in a row (%d warn)", warned);
+    of_a_save = 0;
 }
 
 int
