@@ -9,10 +9,10 @@
 #   FOLDER/run gpu-bench PART        bench/gpu/referee.py, part 1 to 5
 #   FOLDER/run first-hour PART OUT   bench/gpu/first-hour
 #
-# Programs and device modules lie in elf/ as they do in a build tree, which is how a program
-# finds its modules. lib/ has the libraries of this system that they need, but for those that
-# must be the other machine's own (is_theirs). A wrapper of each program's name sets the
-# library path for that program alone: the peer's Python keeps its own libraries.
+# Programs, device modules and libraries of ours lie in elf/ as they do in a build tree, which
+# is how a program finds its modules. lib/ has the libraries of this system that they need, but
+# for those that must be the other machine's own (is_theirs). A wrapper of each program's name
+# sets the library path for that program alone: the peer's Python keeps its own libraries.
 set -eu
 
 build=$(cd "$1" && pwd) folder=$2
@@ -64,13 +64,12 @@ top=$here
 while [ ! -d "$top/elf" ]; do top=$(dirname "$top"); done
 export ET_BUILDDIR="$top/elf"
 # Ours first; what was there stays, for it may say where the driver is.
-export LD_LIBRARY_PATH="$top/lib${ETUDE_CUDA_LIBS:+:$ETUDE_CUDA_LIBS}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export LD_LIBRARY_PATH="$top/elf/.libs:$top/lib${ETUDE_CUDA_LIBS:+:$ETUDE_CUDA_LIBS}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 exec "$top/elf${here#"$top"}/$(basename "$0")" "$@"
 WRAPPER
     chmod +x "$folder/$program"
 done
 for module in "$folder"/elf/.libs/*.so; do needs "$module"; done
-find "$folder/elf" -type f -size +0 -exec "${STRIP:-strip}" --strip-unneeded {} +
 
 # ---- their libraries ----
 
@@ -94,10 +93,15 @@ while read -r name path; do
         echo "pack.sh: $name, which a program here needs, is nowhere" >&2
         exit 1
     fi
-    cp "$path" "$folder/lib/$name"
+    # Modules are looked for from where the core lies, also where that is a library of ours.
+    case $path in
+    "$build"/*) cp "$path" "$folder/elf/.libs/" ;;
+    *) cp "$path" "$folder/lib/$name" ;;
+    esac
 done <"$folder/named"
 rm "$folder/needed" "$folder/named"
-find "$folder/lib" -type f -exec chmod u+w {} + -exec "${STRIP:-strip}" --strip-unneeded {} +
+find "$folder/elf" "$folder/lib" -type f -size +0 -exec chmod u+w {} + \
+    -exec "${STRIP:-strip}" --strip-unneeded {} +
 
 # ---- scripts and data ----
 
