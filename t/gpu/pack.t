@@ -137,9 +137,10 @@ for program in t/kernels/gpu t/train/ahead; do
 done
 for program in $("$pack/t/gpu/check.t" --list); do
     [ -x "$ET_BUILDDIR/$program" ] || continue
-    [ -x "$pack/$program" ] && LD_LIBRARY_PATH=$pack/lib ldd "$pack/elf/$program" >out 2>&1
+    [ -x "$pack/$program" ] &&
+        LD_LIBRARY_PATH=$pack/elf/.libs:$pack/lib ldd "$pack/elf/$program" >out 2>&1
     ok $? "$program is there"
-    awk '$2 == "=>" { print $1, $3 }' out | grep -v " $pack/lib/" | grep -vE "$theirs" >lacks
+    awk '$2 == "=>" { print $1, $3 }' out | grep -v " $pack/" | grep -vE "$theirs" >lacks
     mv lacks out
     [ ! -s out ]
     ok $? "and so is what it needs"
