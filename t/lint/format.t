@@ -1,7 +1,6 @@
 #!/usr/bin/env perl
 # SPDX-License-Identifier: Apache-2.0
-# The tree is as .clang-format says: C, its headers, and the C++ of tests and of Gloo. CUDA
-# (.cu, .cuh) is not: clang-format takes __launch_bounds__ for the name of a function.
+# The tree is as .clang-format says: C, its headers, CUDA, and the C++ of tests and of Gloo.
 use strict;
 use warnings;
 use FindBin;
@@ -30,7 +29,7 @@ sub unclean {
     return sort keys %found;
 }
 
-my @sources = files(qr/\.(c|h|cc)$/, qw(include src t bench examples man));
+my @sources = files(qr/\.(c|h|cc|cuh?)$/, qw(include src t bench examples man));
 cmp_ok(scalar @sources, '>', 1000, 'sources are found');
 none('they are laid out as .clang-format says', unclean(@sources));
 done_testing();

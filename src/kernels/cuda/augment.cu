@@ -119,21 +119,27 @@ make_tables(const etk_augment &k, const etk_raw &raw, const etk_divisor &width,
  * keeps places within the image, whatever a row holds. */
 template <class From, class To>
 static __global__ void __launch_bounds__(THREADS, 2)
-image_augment(const etk_augment k, etk_divisor width, int parts,
-              const uint8_t *raw, const int32_t *rows, const From *table, To *out)
+    image_augment(const etk_augment k, etk_divisor width, int parts, const uint8_t *raw,
+                  const int32_t *rows, const From *table, To *out)
 {
     __shared__ struct sample s;
     __shared__ To copy[CHANNELS * 256];
     const struct etk_image &g = k.image;
     const int pixels = g.h * g.w;
     for (int t = threadIdx.x; t < g.channels * 256; t += THREADS)
-        copy[t] = etk_element_of<To>(table[t / 256 * g.table[0] + t % 256 * g.table[1]]);
+        copy[t] =
+            etk_element_of<To>(table[t / 256 * g.table[0] + t % 256 * g.table[1]]);
     for (int64_t at = blockIdx.x; at < g.n * parts; at += gridDim.x) {
         int64_t n = at / parts;
         int32_t sample = rows[n * g.frames[0]];
         bool exists = sample >= 0 && sample < g.samples;
-        etk_raw from = {raw + (exists ? sample : 0) * g.raw[0], g.raw[1], g.raw[2],
-                        g.raw[3], g.channels, g.raw_h, g.raw_w};
+        etk_raw from = {raw + (exists ? sample : 0) * g.raw[0],
+                        g.raw[1],
+                        g.raw[2],
+                        g.raw[3],
+                        g.channels,
+                        g.raw_h,
+                        g.raw_w};
         load_row(k, rows, n, from, &s);
         if (exists)
             make_tables(k, from, width, &s);
@@ -167,8 +173,8 @@ launch(const struct etk_augment *k, const uint8_t *raw, const int32_t *rows,
     int parts = parts_of(&k->image);
     int64_t units = k->image.n * parts, most = INT32_MAX;
     return etk_launch(image_augment<From, To>, (unsigned)(units < most ? units : most),
-                      THREADS, 0, stream, *k, etk_divisor_of((uint32_t)k->image.w), parts,
-                      raw, rows, (const From *)table, (To *)out);
+                      THREADS, 0, stream, *k, etk_divisor_of((uint32_t)k->image.w),
+                      parts, raw, rows, (const From *)table, (To *)out);
 }
 
 cudaError_t

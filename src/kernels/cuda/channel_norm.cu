@@ -226,7 +226,7 @@ load_means(const struct etk_norm_channels &n, const struct spot &s, float *mean)
  * block has a row. */
 template <class T, int V, bool GRAD, bool RELU>
 static __global__ void __launch_bounds__(THREADS, RESIDENT)
-sum_columns(const __grid_constant__ struct etk_norm_channels n)
+    sum_columns(const __grid_constant__ struct etk_norm_channels n)
 {
     __shared__ struct lines<V> l;
     const struct spot s = spot_of(n, blockIdx.x, n.splits);
@@ -259,7 +259,7 @@ coef_of(const struct etk_norm_channels &n, int i, int64_t sample, int64_t channe
 /* Block b merges set b: mean and variance of its channels' parts, and their
  * coefficients. */
 static __global__ void __launch_bounds__(MERGERS)
-merge(const __grid_constant__ struct etk_norm_channels n)
+    merge(const __grid_constant__ struct etk_norm_channels n)
 {
     __shared__ double slot[ETK_WARP];
     const int64_t set = blockIdx.x, width = n.channels / n.groups;
@@ -299,7 +299,7 @@ merge(const __grid_constant__ struct etk_norm_channels n)
 /* Block b adds the parts of set b, each times its gamma, to coefficients. Of batch
  * norm, where a set is a channel, dgamma and dbeta too. */
 static __global__ void __launch_bounds__(MERGERS)
-merge_grad(const __grid_constant__ struct etk_norm_channels n)
+    merge_grad(const __grid_constant__ struct etk_norm_channels n)
 {
     __shared__ double slot[ETK_WARP];
     const int64_t set = blockIdx.x, width = n.channels / n.groups;
@@ -339,7 +339,7 @@ merge_grad(const __grid_constant__ struct etk_norm_channels n)
 
 /* Group norm's dgamma and dbeta: block b adds channel b's parts over samples. */
 static __global__ void __launch_bounds__(MERGERS)
-merge_params(const __grid_constant__ struct etk_norm_channels n)
+    merge_params(const __grid_constant__ struct etk_norm_channels n)
 {
     __shared__ double slot[ETK_WARP];
     const int64_t c = blockIdx.x;
@@ -442,7 +442,7 @@ write_rows(const struct etk_norm_channels &n, const struct spot &s,
 /* Block b from the end writes n.each * n.lines neighbouring rows of its channels. */
 template <class T, int V, bool GRAD>
 static __global__ void __launch_bounds__(THREADS, RESIDENT)
-write_columns(const __grid_constant__ struct etk_norm_channels n)
+    write_columns(const __grid_constant__ struct etk_norm_channels n)
 {
     const int64_t stretch = n.each * n.lines,
                   stretches = (n.rows + stretch - 1) / stretch;
@@ -468,7 +468,7 @@ write_columns(const __grid_constant__ struct etk_norm_channels n)
  * in the caches. */
 template <class T, int V, bool GRAD, bool RELU>
 static __global__ void __launch_bounds__(THREADS, RESIDENT)
-small(const __grid_constant__ struct etk_norm_channels n)
+    small(const __grid_constant__ struct etk_norm_channels n)
 {
     __shared__ struct lines<V> l;
     const struct spot s = spot_of(n, blockIdx.x, 1);

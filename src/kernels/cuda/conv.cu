@@ -140,8 +140,7 @@ template <class T> struct matrices {
  * column_tiles + bc) row_tiles + br (one axis of the grid, since the others end at
  * 65,535); thread t rows 4 (t / 16) .. and columns 4 (t % 16) .. of those. */
 template <class T>
-__global__ void
-__launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS)
     convolve(etk_conv v, const T *x, const T *w, const T *y, const T *bias, T *result,
              int64_t rows, int64_t columns, int64_t terms, unsigned row_tiles,
              unsigned column_tiles)
@@ -149,8 +148,8 @@ __launch_bounds__(THREADS)
     __shared__ float left[DEPTH][SIDE + 1], right[DEPTH][SIDE + 1];
     int64_t in = v.c / v.groups, out = v.k / v.groups;
     unsigned tile = blockIdx.x / row_tiles;
-    const matrices<T> g = {v,       x,     w,  y, rows, columns, terms,
-                           tile / column_tiles, in, out};
+    const matrices<T> g = {v,  x,  w, y, rows, columns, terms, tile / column_tiles,
+                           in, out};
     int64_t m0 = (int64_t)(blockIdx.x % row_tiles) * SIDE;
     int64_t j0 = (int64_t)(tile % column_tiles) * SIDE;
     int tm = threadIdx.x / (SIDE / EACH) * EACH,
@@ -202,9 +201,9 @@ launch(const struct etk_conv *v, const void *a, const void *b, const void *bias,
     if (row_tiles > INT32_MAX || tiles > INT32_MAX / row_tiles ||
         v->groups > INT32_MAX / (row_tiles * tiles))
         return cudaErrorInvalidConfiguration;
-    return etk_launch(convolve<T>, (unsigned)(row_tiles * tiles * v->groups), THREADS, 0,
-                      stream, *v, x, w, y, (const T *)bias, (T *)out, rows, columns, terms,
-                      (unsigned)row_tiles, (unsigned)tiles);
+    return etk_launch(convolve<T>, (unsigned)(row_tiles * tiles * v->groups), THREADS,
+                      0, stream, *v, x, w, y, (const T *)bias, (T *)out, rows, columns,
+                      terms, (unsigned)row_tiles, (unsigned)tiles);
 }
 
 } // namespace

@@ -72,9 +72,9 @@ load_filters(float *tap, const T *w, int first, int channels)
  * gradient is this too, with filters turned round and other padding. A place outside is
  * never loaded; a strip beyond the last or channels beyond C return before they do. */
 template <class T, int R, int S, int V, bool FLIP>
-__global__ void
-__launch_bounds__(THREADS, 2) forward(shape d, const T *x, const T *w, const T *bias,
-                                      int64_t sb, T *y, int64_t strips)
+__global__ void __launch_bounds__(THREADS, 2)
+    forward(shape d, const T *x, const T *w, const T *bias, int64_t sb, T *y,
+            int64_t strips)
 {
     __shared__ float tap[R * R * LANES * V];
     int first = blockIdx.y * LANES * V;
@@ -128,9 +128,9 @@ __launch_bounds__(THREADS, 2) forward(shape d, const T *x, const T *w, const T *
 /* The input's gradient for stride 2: the same threads over x, reading those places of y
  * whose taps fall on theirs. */
 template <class T, int R, int V>
-__global__ void
-__launch_bounds__(THREADS, 2) data2(shape d, const T *y, const T *w, const T *bias,
-                                    int64_t sb, T *x, int64_t strips)
+__global__ void __launch_bounds__(THREADS, 2)
+    data2(shape d, const T *y, const T *w, const T *bias, int64_t sb, T *x,
+          int64_t strips)
 {
     __shared__ float tap[R * R * LANES * V];
     int first = blockIdx.y * LANES * V;
@@ -180,8 +180,7 @@ __launch_bounds__(THREADS, 2) data2(shape d, const T *y, const T *w, const T *bi
  * rows) for channels FILTER_LANES V by ..; thread t has V channels and every
  * FILTER_ROWS-th place of a row. PART [PARTS][R * R][C], f32. */
 template <class T, int R, int S, int V>
-__global__ void
-__launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS)
     filter_parts(shape d, const T *x, const T *dy, float *part, int64_t rows)
 {
     __shared__ float slot[FILTER_ROWS][FILTER_LANES * V];
@@ -230,8 +229,8 @@ __launch_bounds__(THREADS)
 
 /* Stage 2: thread t adds the parts of weight t of [R * R][C], in their order. */
 template <class T, int TAPS>
-__global__ void
-__launch_bounds__(THREADS) filter_sum(const float *part, int parts, int channels, T *dw)
+__global__ void __launch_bounds__(THREADS)
+    filter_sum(const float *part, int parts, int channels, T *dw)
 {
     int64_t t = etk_thread(), count = (int64_t)TAPS * channels;
     if (t >= count)

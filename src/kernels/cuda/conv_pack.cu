@@ -17,9 +17,9 @@ enum { THREADS = 256, LANES = ETK_CONV_PACK };
 /* Thread t writes channels LANES (t mod channels/LANES) .. of one place of x': reads of
  * neighbours lie beside each other. Bytes: x once through the caches, x' once. */
 template <class T>
-__global__ void
-__launch_bounds__(THREADS) pack_x(etk_conv v, etk_conv_pack p, const T *x,
-                                  etk_pack<T, LANES> *out, int64_t count)
+__global__ void __launch_bounds__(THREADS)
+    pack_x(etk_conv v, etk_conv_pack p, const T *x, etk_pack<T, LANES> *out,
+           int64_t count)
 {
     int64_t groups = p.channels / LANES, step = (int64_t)v.stride[1] * v.c;
     for (int64_t t = etk_thread(); t < count; t += etk_threads()) {
@@ -57,8 +57,7 @@ place_in_w(const etk_conv &v, const etk_conv_pack &p, int64_t t)
 
 /* Thread t writes element t of w'. */
 template <class T>
-__global__ void
-__launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS)
     pack_w(etk_conv v, etk_conv_pack p, const T *w, T *out, int64_t count)
 {
     for (int64_t t = etk_thread(); t < count; t += etk_threads()) {
@@ -69,8 +68,7 @@ __launch_bounds__(THREADS)
 
 /* Thread t reads element t of the gradient of w'; every element of w has one place. */
 template <class T>
-__global__ void
-__launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS)
     unpack_w(etk_conv v, etk_conv_pack p, const T *packed, T *w, int64_t count)
 {
     for (int64_t t = etk_thread(); t < count; t += etk_threads()) {
@@ -82,9 +80,9 @@ __launch_bounds__(THREADS)
 
 /* Thread t writes elements V t .. of OUT; V divides CHANNELS. */
 template <class T, int V>
-__global__ void
-__launch_bounds__(THREADS) spread(const T *bias, int64_t stride, int64_t channels,
-                                  etk_pack<T, V> *out, int64_t count)
+__global__ void __launch_bounds__(THREADS)
+    spread(const T *bias, int64_t stride, int64_t channels, etk_pack<T, V> *out,
+           int64_t count)
 {
     int64_t groups = channels / V;
     for (int64_t t = etk_thread(); t < count; t += etk_threads()) {

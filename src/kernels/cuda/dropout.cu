@@ -40,8 +40,8 @@ dropped(T x, uint32_t word, uint32_t threshold, typename etk_wide<T>::type scale
 /* BLOCKS_OF: blocks of 4 elements in a sample. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-dense(T *y, const T *x, const int64_t *__restrict__ rng,
-      int64_t blocks_of, const __grid_constant__ struct etk_dropout p)
+    dense(T *y, const T *x, const int64_t *__restrict__ rng, int64_t blocks_of,
+          const __grid_constant__ struct etk_dropout p)
 {
     typedef etk_pack<T, 4> four;
     const uint64_t key = (uint64_t)rng[0], first = (uint64_t)rng[p.rng_stride];
@@ -60,8 +60,8 @@ dense(T *y, const T *x, const int64_t *__restrict__ rng,
 
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-strided(T *y, const T *x, const int64_t *__restrict__ rng,
-        int64_t blocks_of, const __grid_constant__ struct etk_dropout p)
+    strided(T *y, const T *x, const int64_t *__restrict__ rng, int64_t blocks_of,
+            const __grid_constant__ struct etk_dropout p)
 {
     const uint64_t key = (uint64_t)rng[0], first = (uint64_t)rng[p.rng_stride];
     const typename etk_wide<T>::type scale = (typename etk_wide<T>::type)p.scale;
@@ -69,7 +69,8 @@ strided(T *y, const T *x, const int64_t *__restrict__ rng,
         int64_t sample = t / blocks_of, block = t - sample * blocks_of;
         if (p.inner > 0) /* blocks of a channel are one after the other */
             block = block % p.inner * (blocks_of / p.inner) + block / p.inner;
-        struct drawn d = draw(key, first + (uint64_t)sample, p.ordinal, (uint64_t)block);
+        struct drawn d =
+            draw(key, first + (uint64_t)sample, p.ordinal, (uint64_t)block);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             int64_t e = 4 * block + i, from = sample * p.x[0], to = sample * p.y[0];
@@ -100,8 +101,8 @@ launch(const struct etk_dropout *p, const void *x, const int64_t *rng, void *y,
 }
 
 cudaError_t
-etk_launch_dropout(const struct etk_dropout *p, const void *x, const int64_t *rng, void *y,
-                   cudaStream_t stream)
+etk_launch_dropout(const struct etk_dropout *p, const void *x, const int64_t *rng,
+                   void *y, cudaStream_t stream)
 {
     if (p->dtype == ET_F64)
         return launch<double>(p, x, rng, y, stream);

@@ -29,6 +29,7 @@ struct alignas(N * sizeof(E) < 16 ? N * sizeof(E) : 16) etk_lot {
     E v[N];
 };
 
+/* clang-format off */
 /* X as the type a program computes in. */
 template <class R> ETK_INLINE R etk_from(float x) { return (R)x; }
 template <class R> ETK_INLINE R etk_from(double x) { return (R)x; }
@@ -193,6 +194,7 @@ template <int N, class E> ETK_INLINE etk_lot<E, N> etk_load(const E *from)
 {
     return *(const etk_lot<E, N> *)from;
 }
+/* clang-format on */
 
 /* ---- places ---- */
 
@@ -206,8 +208,9 @@ struct etk_sides {
     long long count;    /* places */
     long long elements; /* of a walk that is dense: some may be left after the places */
     int ndim;
-    unsigned length[ETK_MAX_AXES];                          /* where count < 2^31 */
-    unsigned multiplier[ETK_MAX_AXES], shift[ETK_MAX_AXES]; /* n / length, see etk_over */
+    unsigned length[ETK_MAX_AXES]; /* where count < 2^31 */
+    /* n / length, see etk_over */
+    unsigned multiplier[ETK_MAX_AXES], shift[ETK_MAX_AXES];
     long long length64[ETK_MAX_AXES];
     long long stride[ETK_MAX_SIDES][ETK_MAX_AXES];
     void *ptr[ETK_MAX_SIDES];
@@ -215,13 +218,15 @@ struct etk_sides {
 
 /* REST / length[axis], which it leaves in REST; the remainder. Below 2^31 without
  * dividing (Granlund and Montgomery 1994; struct etk_divisor). */
-ETK_INLINE unsigned etk_over(const struct etk_sides &a, int axis, unsigned &rest)
+ETK_INLINE unsigned
+etk_over(const struct etk_sides &a, int axis, unsigned &rest)
 {
     unsigned n = rest;
     rest = (__umulhi(n, a.multiplier[axis]) + n) >> a.shift[axis];
     return n - rest * a.length[axis];
 }
-ETK_INLINE long long etk_over(const struct etk_sides &a, int axis, long long &rest)
+ETK_INLINE long long
+etk_over(const struct etk_sides &a, int axis, long long &rest)
 {
     long long n = rest;
     rest = n / a.length64[axis];
@@ -233,6 +238,7 @@ ETK_INLINE long long etk_over(const struct etk_sides &a, int axis, long long &re
 /* Errors in units of the last place (CUDA Math API, "Mathematical Functions Appendix"):
  * exp 2, log 1, log1p 1, sin 2, cos 2, tanh 2, rsqrt 2, pow 4; fdividef 2, and 0 where
  * the divisor is above 2^126. sqrt and / round. The comparison allows 10 for a formula. */
+/* clang-format off */
 ETK_INLINE float etk_exp(float x) { return expf(x); }
 ETK_INLINE double etk_exp(double x) { return exp(x); }
 ETK_INLINE float etk_log(float x) { return logf(x); }
@@ -257,12 +263,14 @@ ETK_INLINE float etk_pow(float x, float a) { return powf(x, a); }
 ETK_INLINE double etk_pow(double x, double a) { return pow(x, a); }
 ETK_INLINE float etk_inverse(float x) { return __fdividef(1.0f, x); }
 ETK_INLINE double etk_inverse(double x) { return 1 / x; }
+/* clang-format on */
 #define ETK_FMA(a, b, c) fmaf(a, b, c)
 
 /* The normal distribution Phi, of which erfc(z) e^(z^2) = t Q(t), t = 1/(1 + z/2), is
  * the tail; Q as in kernels/cpu/loops_math.h. One exponential and no branch: 25
  * instructions, of which an element of bf16 to bf16 may take about 25 at full speed. */
-ETK_INLINE float etk_normal(float x)
+ETK_INLINE float
+etk_normal(float x)
 {
     float t = etk_inverse(1 + etk_abs(x) * 0.3535533906f), p = -6.078072281e-2f;
     p = ETK_FMA(p, t, 2.925036193e-1f);
@@ -276,7 +284,11 @@ ETK_INLINE float etk_normal(float x)
     float tail = 0.5f * (t * p) * etk_exp(-0.5f * x * x);
     return x < 0 ? tail : 1 - tail;
 }
-ETK_INLINE double etk_normal(double x) { return 0.5 * erfc(-x * 0.70710678118654752440); }
+ETK_INLINE double
+etk_normal(double x)
+{
+    return 0.5 * erfc(-x * 0.70710678118654752440);
+}
 
 #define ETK_EXP     etk_exp
 #define ETK_LOG     etk_log

@@ -145,7 +145,7 @@ apply(const struct instruction &s, R *own, int pitch)
 
 template <class R, int LANES>
 static __global__ void __launch_bounds__(MAX_THREADS)
-interpret(const __grid_constant__ struct etk_interpretation p)
+    interpret(const __grid_constant__ struct etk_interpretation p)
 {
     ETK_SHARED(R, registers);
     R *own = registers + threadIdx.x;
@@ -252,8 +252,7 @@ bytes_of_thread(const struct etk_interpretation *p)
 struct etk_interpretation *
 etk_interpretation_new(const struct etk_program *p, const struct etk_shape *shape)
 {
-    struct etk_interpretation *to =
-        (struct etk_interpretation *)calloc(1, sizeof *to);
+    struct etk_interpretation *to = (struct etk_interpretation *)calloc(1, sizeof *to);
     if (!to)
         return NULL;
     fill_sides(&to->sides, &shape->walk, 1);
@@ -305,8 +304,8 @@ etk_launch_program(const void *kernel, const struct etk_sides *given, int n_side
     /* A dense walk leaves a rest that is shorter than a place: a place more. */
     dim3 blocks(etk_blocks(a.count + 1, 1, ETK_PROGRAM_THREADS, sm_count));
 #ifdef ETK_SIM
-    return etk_launch((void (*)(struct etk_sides))kernel, blocks, ETK_PROGRAM_THREADS, 0,
-                      stream, a);
+    return etk_launch((void (*)(struct etk_sides))kernel, blocks, ETK_PROGRAM_THREADS,
+                      0, stream, a);
 #else
     cudaLaunchConfig_t config = {};
     config.gridDim = blocks;

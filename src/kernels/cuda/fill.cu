@@ -6,12 +6,21 @@
 enum { THREADS = 256 };
 
 /* A double as an element. Integers take whole numbers as they are. */
-template <class T> static __device__ __forceinline__ T element(double x) { return (T)x; }
-template <> __device__ __forceinline__ etk_bf16 element<etk_bf16>(double x)
+template <class T>
+static __device__ __forceinline__ T
+element(double x)
+{
+    return (T)x;
+}
+template <>
+__device__ __forceinline__ etk_bf16
+element<etk_bf16>(double x)
 {
     return etk_down<etk_bf16>((float)x);
 }
-template <> __device__ __forceinline__ etk_f16 element<etk_f16>(double x)
+template <>
+__device__ __forceinline__ etk_f16
+element<etk_f16>(double x)
 {
     return etk_down<etk_f16>((float)x);
 }
@@ -19,7 +28,7 @@ template <> __device__ __forceinline__ etk_f16 element<etk_f16>(double x)
 /* Thread t of all writes elements t, t + threads, ... below COUNT. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-fill(T *out, int64_t count, double start, double step)
+    fill(T *out, int64_t count, double start, double step)
 {
     for (int64_t i = etk_thread(); i < count; i += etk_threads())
         out[i] = element<T>(start + (double)i * step);

@@ -6,8 +6,8 @@
 
 enum {
     THREADS = 256,
-    BLOCKS = 8,            /* a multiprocessor: 2048 threads */
-    SHARED_TABLE = 16384,  /* bytes: larger tables stay where they are */
+    BLOCKS = 8,           /* a multiprocessor: 2048 threads */
+    SHARED_TABLE = 16384, /* bytes: larger tables stay where they are */
 };
 
 struct frame {
@@ -61,8 +61,8 @@ byte_at(const etk_image &k, const frame &f, const uint8_t *raw, const place &p)
     bool seen = y >= f.v[ET_FRAME_Y_MIN] && y < f.v[ET_FRAME_Y_MAX] && y >= 0 &&
                 y < k.raw_h && x >= f.v[ET_FRAME_X_MIN] && x < f.v[ET_FRAME_X_MAX] &&
                 x >= 0 && x < k.raw_w;
-    return seen ? raw[f.v[ET_FRAME_SAMPLE] * k.raw[0] + p.c * k.raw[1] +
-                      y * k.raw[2] + x * k.raw[3]]
+    return seen ? raw[f.v[ET_FRAME_SAMPLE] * k.raw[0] + p.c * k.raw[1] + y * k.raw[2] +
+                      x * k.raw[3]]
                 : 0;
 }
 
@@ -81,9 +81,9 @@ byte_at(const etk_image &k, const frame &f, const uint8_t *raw, const place &p)
  * cache. */
 template <class From, class To, int LANES>
 static __global__ void __launch_bounds__(THREADS)
-image_batch(const etk_image k, etk_divisor channels, etk_divisor width,
-            uint32_t per_sample, uint32_t tiles, bool shared, const uint8_t *raw,
-            const int32_t *frames, const From *table, To *out)
+    image_batch(const etk_image k, etk_divisor channels, etk_divisor width,
+                uint32_t per_sample, uint32_t tiles, bool shared, const uint8_t *raw,
+                const int32_t *frames, const From *table, To *out)
 {
     ETK_SHARED(To, copy);
     if (shared) {
@@ -107,8 +107,10 @@ image_batch(const etk_image k, etk_divisor channels, etk_divisor width,
         for (int lane = 0; lane < LANES; lane++) {
             p = place_of(e + lane, channels, width);
             uint32_t byte = exists ? byte_at(k, f, raw, p) : 0;
-            To v = shared ? copy[p.c * 256 + byte]
-                          : etk_element_of<To>(table[p.c * k.table[0] + byte * k.table[1]]);
+            To v =
+                shared
+                    ? copy[p.c * 256 + byte]
+                    : etk_element_of<To>(table[p.c * k.table[0] + byte * k.table[1]]);
             y.v[lane] = exists ? v : etk_nothing<To>();
         }
         if (k.plain)
@@ -129,17 +131,17 @@ launch(const struct etk_image *k, const uint8_t *raw, const int32_t *frames,
     int64_t units = k->n * tiles, most = (int64_t)k->sm_count * BLOCKS;
     size_t bytes = (size_t)k->channels * 256 * sizeof(To);
     bool shared = bytes <= SHARED_TABLE;
-    return etk_launch(image_batch<From, To, LANES>, (unsigned)(units < most ? units : most),
-                      THREADS, shared ? bytes : 0, stream, *k,
-                      etk_divisor_of((uint32_t)k->channels),
-                      etk_divisor_of((uint32_t)k->w), per_sample, tiles, shared, raw,
-                      frames, (const From *)table, (To *)out);
+    return etk_launch(
+        image_batch<From, To, LANES>, (unsigned)(units < most ? units : most), THREADS,
+        shared ? bytes : 0, stream, *k, etk_divisor_of((uint32_t)k->channels),
+        etk_divisor_of((uint32_t)k->w), per_sample, tiles, shared, raw, frames,
+        (const From *)table, (To *)out);
 }
 
 template <class From, class To>
 static cudaError_t
 launch_dtypes(const struct etk_image *k, bool wide, const uint8_t *raw,
-            const int32_t *frames, const void *table, void *out, cudaStream_t stream)
+              const int32_t *frames, const void *table, void *out, cudaStream_t stream)
 {
     return wide ? launch<From, To, etk_lanes<To>::count>(k, raw, frames, table, out,
                                                          stream)
@@ -157,11 +159,14 @@ etk_launch_image_batch(const struct etk_image *k, bool wide, const uint8_t *raw,
         return launch_dtypes<float, etk_f16>(k, wide, raw, frames, table, out, stream);
     switch (k->size) {
     case 2:
-        return launch_dtypes<uint16_t, uint16_t>(k, wide, raw, frames, table, out, stream);
+        return launch_dtypes<uint16_t, uint16_t>(k, wide, raw, frames, table, out,
+                                                 stream);
     case 4:
-        return launch_dtypes<uint32_t, uint32_t>(k, wide, raw, frames, table, out, stream);
+        return launch_dtypes<uint32_t, uint32_t>(k, wide, raw, frames, table, out,
+                                                 stream);
     case 8:
-        return launch_dtypes<uint64_t, uint64_t>(k, wide, raw, frames, table, out, stream);
+        return launch_dtypes<uint64_t, uint64_t>(k, wide, raw, frames, table, out,
+                                                 stream);
     default:
         return cudaErrorInvalidValue;
     }

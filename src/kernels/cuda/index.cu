@@ -45,8 +45,8 @@ filled<sixteen>(int byte)
  * with n before it is used. */
 template <class U>
 static __global__ void __launch_bounds__(THREADS)
-gather(const U *__restrict__ x, const int32_t *__restrict__ index, U *__restrict__ y,
-       const __grid_constant__ gather_arg g)
+    gather(const U *__restrict__ x, const int32_t *__restrict__ index,
+           U *__restrict__ y, const __grid_constant__ gather_arg g)
 {
     for (int64_t i = etk_thread(); i < g.walk.count; i += etk_threads()) {
         int64_t at[3];
@@ -93,8 +93,9 @@ etk_launch_gather(const struct etk_gather *g, const void *x, const int32_t *inde
 
 /* Thread t writes the key of positions t, t + threads, ... below COUNT. */
 static __global__ void __launch_bounds__(THREADS)
-make_keys(const int32_t *__restrict__ index, uint32_t *key, uint32_t *token, int64_t n,
-          int64_t step, uint32_t outside, const __grid_constant__ etk_space<3> tokens)
+    make_keys(const int32_t *__restrict__ index, uint32_t *key, uint32_t *token,
+              int64_t n, int64_t step, uint32_t outside,
+              const __grid_constant__ etk_space<3> tokens)
 {
     for (int64_t i = etk_thread(); i < tokens.count; i += etk_threads()) {
         int64_t at[3];
@@ -107,7 +108,8 @@ make_keys(const int32_t *__restrict__ index, uint32_t *key, uint32_t *token, int
 
 /* Block b counts the digits of tile b: count[digit, b]. */
 static __global__ void __launch_bounds__(THREADS)
-count_digits(const uint32_t *__restrict__ key, uint32_t *count, int64_t n, int shift)
+    count_digits(const uint32_t *__restrict__ key, uint32_t *count, int64_t n,
+                 int shift)
 {
     __shared__ uint32_t of[DIGITS];
     of[threadIdx.x] = 0;
@@ -123,8 +125,7 @@ enum { SCAN = 1024 };
 
 /* One block: count[i] becomes the sum of those before it. Thread t has N / SCAN
  * neighbours. */
-static __global__ void __launch_bounds__(SCAN)
-sum_before(uint32_t *count, int64_t n)
+static __global__ void __launch_bounds__(SCAN) sum_before(uint32_t *count, int64_t n)
 {
     __shared__ uint32_t total[SCAN];
     int64_t each = (n + SCAN - 1) / SCAN, first = threadIdx.x * each;
@@ -167,9 +168,9 @@ lanes_of(uint32_t digit, bool takes_part)
  * place is that of its digit and tile (BEFORE), plus its equals in the warps before,
  * in the warp's earlier turns, and in the lanes before its own. */
 static __global__ void __launch_bounds__(THREADS)
-move_digits(const uint32_t *__restrict__ key, const uint32_t *__restrict__ token,
-            const uint32_t *__restrict__ before, uint32_t *key_to, uint32_t *token_to,
-            int64_t n, int shift)
+    move_digits(const uint32_t *__restrict__ key, const uint32_t *__restrict__ token,
+                const uint32_t *__restrict__ before, uint32_t *key_to,
+                uint32_t *token_to, int64_t n, int shift)
 {
     enum { TURNS = ETK_TILE / THREADS };
     __shared__ uint32_t place[WARPS][DIGITS];
@@ -238,9 +239,9 @@ store(T *to, const float (&v)[LANES])
  * part 2 r, one that goes on behind to part 2 r + 1. */
 template <class T, int LANES>
 static __global__ void __launch_bounds__(COLUMNS, 4)
-sum_runs(const T *__restrict__ x, T *__restrict__ y, const uint32_t *__restrict__ key,
-         const uint32_t *__restrict__ token, float *__restrict__ part,
-         const __grid_constant__ sum_arg g)
+    sum_runs(const T *__restrict__ x, T *__restrict__ y,
+             const uint32_t *__restrict__ key, const uint32_t *__restrict__ token,
+             float *__restrict__ part, const __grid_constant__ sum_arg g)
 {
     __shared__ uint32_t own[ETK_RUN + 1];
     __shared__ int64_t from[ETK_RUN];
@@ -300,8 +301,8 @@ sum_runs(const T *__restrict__ x, T *__restrict__ y, const uint32_t *__restrict_
  * without such a run have nothing to do. Columns as above. */
 template <class T, int LANES>
 static __global__ void __launch_bounds__(COLUMNS, 4)
-join_runs(T *__restrict__ y, const uint32_t *__restrict__ key,
-          const float *__restrict__ part, const __grid_constant__ sum_arg g)
+    join_runs(T *__restrict__ y, const uint32_t *__restrict__ key,
+              const float *__restrict__ part, const __grid_constant__ sum_arg g)
 {
     int64_t n = g.tokens.count, first = (int64_t)blockIdx.x * ETK_RUN;
     int64_t end = first + ETK_RUN;
@@ -340,7 +341,7 @@ join_runs(T *__restrict__ y, const uint32_t *__restrict__ key,
 /* Thread t writes elements t, t + threads, ... of all. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-clear(T *y, const __grid_constant__ etk_space<1> walk)
+    clear(T *y, const __grid_constant__ etk_space<1> walk)
 {
     for (int64_t i = etk_thread(); i < walk.count; i += etk_threads()) {
         int64_t at[1];
@@ -462,8 +463,8 @@ struct scatter_arg {
  * neighbours in SUMS. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-scatter(const T *__restrict__ x0, const int32_t *__restrict__ index0,
-        T *__restrict__ y0, float *sums, const __grid_constant__ scatter_arg g)
+    scatter(const T *__restrict__ x0, const int32_t *__restrict__ index0,
+            T *__restrict__ y0, float *sums, const __grid_constant__ scatter_arg g)
 {
     int64_t line = etk_thread(), at[3];
     if (line >= g.lines.count)

@@ -50,6 +50,7 @@ typedef __nv_bfloat16 etk_bf16;
 typedef __half etk_f16;
 
 /* What T is computed in. */
+/* clang-format off */
 template <class T> struct etk_wide { typedef float type; };
 template <> struct etk_wide<double> { typedef double type; };
 
@@ -78,6 +79,7 @@ template <> __device__ __forceinline__ double etk_down<double>(float x) { return
 template <class T, int N> struct __align__(sizeof(T) * N) etk_pack { T v[N]; };
 /* Elements of T in the widest access there is. */
 template <class T> struct etk_lanes { enum { count = 16 / sizeof(T) }; };
+/* clang-format on */
 
 /* Calls a template with T the type of DTYPE: ETK_FLOATS(dtype, launch, args...) is
  * launch<T>(args...), or cudaErrorInvalidValue where the dtype is another than these
@@ -91,7 +93,10 @@ template <class T> struct etk_lanes { enum { count = 16 / sizeof(T) }; };
 /* ---- reductions: the same order every time ---- */
 
 struct etk_plus {
-    template <class T> __device__ __forceinline__ T operator()(T a, T b) const { return a + b; }
+    template <class T> __device__ __forceinline__ T operator()(T a, T b) const
+    {
+        return a + b;
+    }
 };
 /* NaN wins, as everywhere in Etude. */
 struct etk_larger {

@@ -49,8 +49,8 @@ share_of(const loss_arg &g, const void *target, int64_t at, int64_t c)
  * that etk_along gives it below n. An index is compared with n before it is used. */
 template <class T, int TEAM, bool DENSE>
 static __global__ void __launch_bounds__(THREADS, 2)
-cross_entropy(const T *logits, const void *target, void *loss, void *lse,
-              const __grid_constant__ loss_arg g)
+    cross_entropy(const T *logits, const void *target, void *loss, void *lse,
+                  const __grid_constant__ loss_arg g)
 {
     enum { LANES = etk_lanes<T>::count };
     __shared__ float slot[ETK_WARP];
@@ -100,8 +100,8 @@ cross_entropy(const T *logits, const void *target, void *loss, void *lse,
 /* As above; dlogits may be the logits, so neither is __restrict__. */
 template <class T, int TEAM, bool DENSE>
 static __global__ void __launch_bounds__(THREADS, 2)
-cross_entropy_grad(const T *logits, const void *target, const void *dloss,
-                   const void *lse, T *dlogits, const __grid_constant__ loss_arg g)
+    cross_entropy_grad(const T *logits, const void *target, const void *dloss,
+                       const void *lse, T *dlogits, const __grid_constant__ loss_arg g)
 {
     enum { LANES = etk_lanes<T>::count };
     __shared__ float slot[ETK_WARP];

@@ -108,15 +108,14 @@ load_tile(W (*tile)[SIDE + 1], const T *x, const struct share &s, int64_t rows,
 {
     for (int i = 0; i < LOADS; i++) {
         int r = s.row + i * s.rows, t = s.term + i * s.terms;
-        tile[t][r] =
-            r < rows && t < terms ? (W)etk_up(x[s.at + i * s.step]) : (W)0;
+        tile[t][r] = r < rows && t < terms ? (W)etk_up(x[s.at + i * s.step]) : (W)0;
     }
 }
 
 template <class T>
 static __global__ void __launch_bounds__(THREADS, 2)
-product(struct etk_product p, const T *a, const T *b, const void *bias, void *y,
-        int64_t batches, int64_t across)
+    product(struct etk_product p, const T *a, const T *b, const void *bias, void *y,
+            int64_t batches, int64_t across)
 {
     typedef typename etk_wide<T>::type W;
     __shared__ W left[DEPTH][SIDE + 1], right[DEPTH][SIDE + 1];
@@ -146,8 +145,8 @@ product(struct etk_product p, const T *a, const T *b, const void *bias, void *y,
             int64_t col = column + along + c * GRID;
             if (col >= p.n)
                 continue;
-            W start = p.bias != ET_NONE ? load<W>(bias, p.bias, col * p.bias_stride)
-                                        : (W)0;
+            W start =
+                p.bias != ET_NONE ? load<W>(bias, p.bias, col * p.bias_stride) : (W)0;
             for (int r = 0; r < EACH; r++) {
                 int64_t at = row + down + r * GRID;
                 if (at < p.m)

@@ -21,11 +21,21 @@ enum { THREADS = 256, TILE = 32, TILE_ROWS = 8, CHUNK = 16 * 1024 };
 static const long long MAX_TILES = 1 << 20; /* blocks; they take several in turn */
 
 template <int BYTES> struct unit_of;
-template <> struct unit_of<1> { typedef uint8_t type; };
-template <> struct unit_of<2> { typedef uint16_t type; };
-template <> struct unit_of<4> { typedef uint32_t type; };
-template <> struct unit_of<8> { typedef uint64_t type; };
-template <> struct unit_of<16> { typedef uint4 type; };
+template <> struct unit_of<1> {
+    typedef uint8_t type;
+};
+template <> struct unit_of<2> {
+    typedef uint16_t type;
+};
+template <> struct unit_of<4> {
+    typedef uint32_t type;
+};
+template <> struct unit_of<8> {
+    typedef uint64_t type;
+};
+template <> struct unit_of<16> {
+    typedef uint4 type;
+};
 
 /* ---- rows ---- */
 
@@ -54,8 +64,8 @@ over(const struct places &p, int axis, long long &rest)
 /* I: unsigned below 2^31 units, long long above. */
 template <class U, class I, bool IS_NUMBER>
 static __global__ void __launch_bounds__(THREADS)
-rows(U *__restrict__ to, const U *__restrict__ from, const U number,
-     const __grid_constant__ struct places p)
+    rows(U *__restrict__ to, const U *__restrict__ from, const U number,
+         const __grid_constant__ struct places p)
 {
 #pragma unroll 4
     for (long long t = etk_thread(); t < p.count; t += etk_threads()) {
@@ -94,8 +104,8 @@ launch_rows(const struct places *p, void *to, const void *from, const void *numb
 /* Axis 0 of P is the turned one, axis 1 the target's last; the rest are walked. */
 template <class U>
 static __global__ void __launch_bounds__(TILE *TILE_ROWS)
-squares(U *__restrict__ to, const U *__restrict__ from, long long tiles,
-        const __grid_constant__ struct places p)
+    squares(U *__restrict__ to, const U *__restrict__ from, long long tiles,
+            const __grid_constant__ struct places p)
 {
     __shared__ U square[TILE][TILE + 1];
     long long across = (p.length64[1] + TILE - 1) / TILE;
@@ -126,7 +136,8 @@ squares(U *__restrict__ to, const U *__restrict__ from, long long tiles,
 
 template <class U>
 static cudaError_t
-launch_squares(const struct etk_rows *r, void *to, const void *from, cudaStream_t stream)
+launch_squares(const struct etk_rows *r, void *to, const void *from,
+               cudaStream_t stream)
 {
     struct places p = {};
     int order[ET_MAX_DIMS] = {r->turned, r->ndim - 1}, n = 2;
@@ -167,8 +178,8 @@ launch(const struct etk_rows *r, void *to, const void *from, const void *number,
 }
 
 cudaError_t
-etk_launch_rows(const struct etk_rows *r, void *to, const void *from, const void *number,
-                int sm_count, cudaStream_t stream)
+etk_launch_rows(const struct etk_rows *r, void *to, const void *from,
+                const void *number, int sm_count, cudaStream_t stream)
 {
     switch (r->unit) {
     case 16:
@@ -207,7 +218,7 @@ move_units(char *__restrict__ to, const char *__restrict__ from, int bytes)
 }
 
 static __global__ void __launch_bounds__(THREADS)
-batch(const __grid_constant__ struct stretches s)
+    batch(const __grid_constant__ struct stretches s)
 {
     int low = 0, high = s.b.n; /* the stretch is in [low, high) */
     while (high - low > 1) {

@@ -9,7 +9,7 @@ enum { THREADS = 256 };
  * of them: the four words of one Philox block. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS)
-noise(T *out, int64_t count, uint64_t seed)
+    noise(T *out, int64_t count, uint64_t seed)
 {
     for (int64_t group = etk_thread(); group * 4 < count; group += etk_threads()) {
         uint32_t word[4];

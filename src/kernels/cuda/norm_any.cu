@@ -127,8 +127,8 @@ rstd_of(const struct etk_norm_any &n, W spread)
 }
 
 template <class W>
-static __global__ void
-__launch_bounds__(THREADS, 1) forward(const __grid_constant__ struct etk_norm_any n)
+static __global__ void __launch_bounds__(THREADS, 1)
+    forward(const __grid_constant__ struct etk_norm_any n)
 {
     __shared__ W slot[ETK_WARP];
     W size = (W)(n.size > 0 ? n.size : 1);
@@ -161,8 +161,8 @@ __launch_bounds__(THREADS, 1) forward(const __grid_constant__ struct etk_norm_an
 
 /* dx may be dy: an element is read before it is written, by the same thread. */
 template <class W>
-static __global__ void
-__launch_bounds__(THREADS, 1) backward(const __grid_constant__ struct etk_norm_any n)
+static __global__ void __launch_bounds__(THREADS, 1)
+    backward(const __grid_constant__ struct etk_norm_any n)
 {
     __shared__ W slot[ETK_WARP];
     W size = (W)(n.size > 0 ? n.size : 1);
@@ -192,8 +192,8 @@ __launch_bounds__(THREADS, 1) backward(const __grid_constant__ struct etk_norm_a
 }
 
 template <class W>
-static __global__ void
-__launch_bounds__(THREADS, 1) params(const __grid_constant__ struct etk_norm_any n)
+static __global__ void __launch_bounds__(THREADS, 1)
+    params(const __grid_constant__ struct etk_norm_any n)
 {
     __shared__ W slot[ETK_WARP];
     for (int64_t b = blockIdx.x; b < n.blocks; b += gridDim.x) {

@@ -94,8 +94,8 @@ store_places(int32_t *p, const int32_t (&v)[LANES])
  * read. */
 template <class T, int LANES>
 static __global__ void __launch_bounds__(THREADS, 2)
-max_pool(const T *__restrict__ x, T *__restrict__ y, int32_t *__restrict__ index,
-         const __grid_constant__ pool_arg g)
+    max_pool(const T *__restrict__ x, T *__restrict__ y, int32_t *__restrict__ index,
+             const __grid_constant__ pool_arg g)
 {
     for (int64_t i = etk_thread(); i < g.pixels.count; i += etk_threads()) {
         etk_pixel at = etk_pixel_at(g.pixels, i);
@@ -139,8 +139,8 @@ max_pool(const T *__restrict__ x, T *__restrict__ y, int32_t *__restrict__ index
 /* Thread t makes dx at places t, t + threads, ... */
 template <class T, int LANES>
 static __global__ void __launch_bounds__(THREADS, 2)
-max_pool_grad(const T *__restrict__ dy, const int32_t *__restrict__ index,
-              T *__restrict__ dx, const __grid_constant__ pool_arg g)
+    max_pool_grad(const T *__restrict__ dy, const int32_t *__restrict__ index,
+                  T *__restrict__ dx, const __grid_constant__ pool_arg g)
 {
     for (int64_t i = etk_thread(); i < g.pixels.count; i += etk_threads()) {
         etk_pixel at = etk_pixel_at(g.pixels, i);
@@ -167,8 +167,8 @@ max_pool_grad(const T *__restrict__ dy, const int32_t *__restrict__ index,
 /* As max_pool. */
 template <class T, int LANES>
 static __global__ void __launch_bounds__(THREADS, 2)
-mean_pool(const T *__restrict__ x, T *__restrict__ y,
-          const __grid_constant__ pool_arg g)
+    mean_pool(const T *__restrict__ x, T *__restrict__ y,
+              const __grid_constant__ pool_arg g)
 {
     for (int64_t i = etk_thread(); i < g.pixels.count; i += etk_threads()) {
         etk_pixel at = etk_pixel_at(g.pixels, i);
@@ -196,8 +196,8 @@ mean_pool(const T *__restrict__ x, T *__restrict__ y,
 /* As max_pool_grad. */
 template <class T, int LANES>
 static __global__ void __launch_bounds__(THREADS, 2)
-mean_pool_grad(const T *__restrict__ dy, T *__restrict__ dx,
-               const __grid_constant__ pool_arg g)
+    mean_pool_grad(const T *__restrict__ dy, T *__restrict__ dx,
+                   const __grid_constant__ pool_arg g)
 {
     for (int64_t i = etk_thread(); i < g.pixels.count; i += etk_threads()) {
         etk_pixel at = etk_pixel_at(g.pixels, i);

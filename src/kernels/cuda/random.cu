@@ -29,9 +29,9 @@ make(float *y, const uint32_t *word, const struct etk_random &p)
     }
 #pragma unroll
     for (int i = 0; i < 4; i++)
-        y[i] = p.kind == ET_RANDOM_UNIFORM    ? (float)(word[i] >> 8) * 0x1p-24f
+        y[i] = p.kind == ET_RANDOM_UNIFORM  ? (float)(word[i] >> 8) * 0x1p-24f
                : word[i] >> 8 < p.threshold ? 1.0f
-                                              : 0.0f;
+                                            : 0.0f;
 }
 
 /* Of element E of a sample. */
@@ -48,15 +48,16 @@ offset_of(int64_t e, const struct etk_random &p)
 
 /* BLOCKS_OF: blocks of 4 elements in a sample. */
 static __global__ void __launch_bounds__(THREADS)
-draw(float *y, const int64_t *__restrict__ rng, int64_t blocks_of,
-     const __grid_constant__ struct etk_random p)
+    draw(float *y, const int64_t *__restrict__ rng, int64_t blocks_of,
+         const __grid_constant__ struct etk_random p)
 {
     const uint64_t key = (uint64_t)rng[0], first = (uint64_t)rng[p.rng_stride];
     for (int64_t t = etk_thread(); t < p.samples * blocks_of; t += etk_threads()) {
         int64_t sample = t / blocks_of, block = t - sample * blocks_of;
         uint32_t word[4];
         float value[4];
-        et_philox(word, key, first + (uint64_t)sample, p.ordinal << 32 | (uint64_t)block);
+        et_philox(word, key, first + (uint64_t)sample,
+                  p.ordinal << 32 | (uint64_t)block);
         make(value, word, p);
 #pragma unroll
         for (int i = 0; i < 4; i++)

@@ -56,8 +56,8 @@ enum form { SCATTERED, PACKS, ROW };
  * ... below their count. */
 template <class T, bool LARGEST, int TEAM, enum form FORM>
 static __global__ void __launch_bounds__(THREADS, 2)
-rows(const T *__restrict__ x, void *__restrict__ y,
-     const __grid_constant__ reduce_arg g)
+    rows(const T *__restrict__ x, void *__restrict__ y,
+         const __grid_constant__ reduce_arg g)
 {
     typedef typename etk_wide<T>::type W;
     enum { LANES = etk_lanes<T>::count };
@@ -114,8 +114,8 @@ rows(const T *__restrict__ x, void *__restrict__ y,
  * last read and write nothing. */
 template <class T, bool LARGEST, bool PACKED>
 static __global__ void __launch_bounds__(THREADS, 2)
-columns(const T *__restrict__ x, void *__restrict__ y,
-        const __grid_constant__ reduce_arg g)
+    columns(const T *__restrict__ x, void *__restrict__ y,
+            const __grid_constant__ reduce_arg g)
 {
     typedef typename etk_wide<T>::type W;
     enum { LANES = PACKED ? (int)etk_lanes<T>::count : 1 };

@@ -49,8 +49,8 @@ blend_of(const scaling &s, int dst)
  * blend_of stays within the source. */
 template <class T, int LANES>
 static __global__ void __launch_bounds__(THREADS, 2)
-resize(const T *__restrict__ x, T *__restrict__ y,
-       const __grid_constant__ resize_arg g)
+    resize(const T *__restrict__ x, T *__restrict__ y,
+           const __grid_constant__ resize_arg g)
 {
     for (int64_t i = etk_thread(); i < g.pixels.count; i += etk_threads()) {
         etk_pixel at = etk_pixel_at(g.pixels, i);
@@ -101,8 +101,8 @@ last_reader(const scaling &s, int at)
 /* Thread t makes dx at places t, t + threads, ... */
 template <class T, int LANES>
 static __global__ void __launch_bounds__(THREADS, 2)
-resize_grad(const T *__restrict__ dy, T *__restrict__ dx,
-            const __grid_constant__ resize_arg g)
+    resize_grad(const T *__restrict__ dy, T *__restrict__ dx,
+                const __grid_constant__ resize_arg g)
 {
     for (int64_t i = etk_thread(); i < g.pixels.count; i += etk_threads()) {
         etk_pixel at = etk_pixel_at(g.pixels, i);

@@ -144,8 +144,8 @@ add_branch(const struct etk_norm_rows &n, int64_t row, int lane, int end,
 }
 
 template <class T, class N, int V, int CHUNKS>
-static __global__ void
-__launch_bounds__(MOST, 1) forward(const __grid_constant__ struct etk_norm_rows n)
+static __global__ void __launch_bounds__(MOST, 1)
+    forward(const __grid_constant__ struct etk_norm_rows n)
 {
     __shared__ float slot[2][ETK_WARP];
     const int lane = threadIdx.x % n.lanes, size = (int)n.size;
@@ -212,8 +212,8 @@ template <int V> struct sums {
 enum { EARLY = 16 };
 
 template <class T, class N, int V, int CHUNKS>
-static __global__ void
-__launch_bounds__(MOST, 1) backward(const __grid_constant__ struct etk_norm_rows n)
+static __global__ void __launch_bounds__(MOST, 1)
+    backward(const __grid_constant__ struct etk_norm_rows n)
 {
     typedef sums<V> S;
     ETK_SHARED(typename S::pack, acc);
@@ -322,8 +322,7 @@ __launch_bounds__(MOST, 1) backward(const __grid_constant__ struct etk_norm_rows
 
 /* Adds the parts of N.BLOCKS blocks: thread (x, y) those of y, y + LINES, ... for
  * column 32 b + x of 2 n.size (dgamma, then dbeta), and line 0 the lines. */
-static __global__ void
-__launch_bounds__(ETK_WARP *LINES)
+static __global__ void __launch_bounds__(ETK_WARP *LINES)
     gather(const __grid_constant__ struct etk_norm_rows n)
 {
     __shared__ float line[LINES][ETK_WARP];

@@ -24,7 +24,7 @@ struct cumsum_arg {
  * m, m + 32, ... below n, from the end where REVERSE. */
 template <class T, int TEAM>
 static __global__ void __launch_bounds__(THREADS, 2)
-cumsum(const T *x0, T *y0, const __grid_constant__ cumsum_arg g)
+    cumsum(const T *x0, T *y0, const __grid_constant__ cumsum_arg g)
 {
     int member = threadIdx.x % TEAM;
     for (int64_t line = etk_first_line<TEAM>(); line < g.lines.count;
@@ -42,7 +42,8 @@ cumsum(const T *x0, T *y0, const __grid_constant__ cumsum_arg g)
             }
             if (c < g.n)
                 y0[at[1] + i * g.step[1]] = etk_down<T>((float)(before + (double)sum));
-            before += (double)(TEAM > 1 ? __shfl_sync(0xffffffffu, sum, TEAM - 1) : sum);
+            before +=
+                (double)(TEAM > 1 ? __shfl_sync(0xffffffffu, sum, TEAM - 1) : sum);
         }
     }
 }
@@ -100,8 +101,8 @@ sort_keys(uint64_t *key, int64_t size)
  * block, NULL where shared memory has them. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS, 2)
-sort_lines(const T *x0, T *value, int32_t *place, uint64_t *room,
-           const __grid_constant__ sort_arg g)
+    sort_lines(const T *x0, T *value, int32_t *place, uint64_t *room,
+               const __grid_constant__ sort_arg g)
 {
     ETK_SHARED(uint64_t, shared);
     uint64_t *key = room ? room + blockIdx.x * g.size : shared;

@@ -47,7 +47,7 @@ template <int Side, int Width> struct shape {
         EACH = Side / GRID,
         PARTS = Width / (GRID * QUAD),
         TILE = Side * PITCH, /* floats */
-        FORWARD_TILES = 2, /* of heads, at a time */
+        FORWARD_TILES = 2,   /* of heads, at a time */
         BACKWARD_TILES = 4,
         /* Blocks on a multiprocessor that shared memory has room for: what registers
          * are given out by. */
@@ -108,7 +108,8 @@ load_rows(float *tile, const void *p, const struct etk_sdpa &a,
     int64_t begin = plane / a.H * at.b + plane % a.H * at.h;
     int depth = (int)a.D;
     if (a.dtype == ET_F32)
-        return load_rows_of<G>(tile, (const float *)p + begin, at, first, length, depth);
+        return load_rows_of<G>(tile, (const float *)p + begin, at, first, length,
+                               depth);
     if (a.dtype == ET_BF16)
         return load_rows_of<G>(tile, (const etk_bf16 *)p + begin, at, first, length,
                                depth);
@@ -119,8 +120,9 @@ load_rows(float *tile, const void *p, const struct etk_sdpa &a,
  * plane of LENGTH rows. */
 template <class G, class T>
 __device__ __forceinline__ void
-store_rows_of(T *p, const struct etk_heads &at, int64_t first, int64_t length, int depth,
-              const quad (&x)[G::EACH][G::PARTS], const float (&factor)[G::EACH])
+store_rows_of(T *p, const struct etk_heads &at, int64_t first, int64_t length,
+              int depth, const quad (&x)[G::EACH][G::PARTS],
+              const float (&factor)[G::EACH])
 {
     int down = (int)threadIdx.x / GRID, along = (int)threadIdx.x % GRID;
     for (int r = 0; r < G::EACH; r++) {
@@ -286,8 +288,8 @@ keys_below(const struct etk_sdpa &a, int64_t end)
  * (down, along) keeps its part of o, and maximum and sum of its rows. */
 template <class G>
 __global__ void __launch_bounds__(THREADS, G::FORWARD)
-forward(struct etk_sdpa a, const void *q, const void *k, const void *v, const void *bias,
-        void *o, float *lse, unsigned tiles)
+    forward(struct etk_sdpa a, const void *q, const void *k, const void *v,
+            const void *bias, void *o, float *lse, unsigned tiles)
 {
     ETK_SHARED(float, shared);
     float *queries = shared, *keys = queries + G::TILE, *scores = keys + G::TILE;
@@ -345,7 +347,8 @@ forward(struct etk_sdpa a, const void *q, const void *k, const void *v, const vo
     for (int r = 0; r < G::EACH; r++) {
         int64_t i = first + down + r * GRID;
         if (lse && along == 0 && i < a.T)
-            lse[lse_at(a, plane, i)] = total[r] == 0 ? INFINITY : most[r] + logf(total[r]);
+            lse[lse_at(a, plane, i)] =
+                total[r] == 0 ? INFINITY : most[r] + logf(total[r]);
         total[r] = total[r] == 0 ? 0.f : 1.f / total[r];
     }
     if (o)
@@ -358,7 +361,8 @@ forward(struct etk_sdpa a, const void *q, const void *k, const void *v, const vo
  * which multiply_rows sums do . v. */
 template <class G>
 __global__ void __launch_bounds__(THREADS, G::FORWARD)
-deltas(struct etk_sdpa a, const void *out, const void *dout, float *delta, unsigned tiles)
+    deltas(struct etk_sdpa a, const void *out, const void *dout, float *delta,
+           unsigned tiles)
 {
     ETK_SHARED(float, shared);
     float *x = shared, *y = x + G::TILE;
@@ -371,7 +375,8 @@ deltas(struct etk_sdpa a, const void *out, const void *dout, float *delta, unsig
         return;
     float sum = 0;
     for (int d = 0; d < (int)a.D; d += QUAD)
-        sum = add_dot(sum, quad_at(x + row * G::PITCH + d), quad_at(y + row * G::PITCH + d));
+        sum = add_dot(sum, quad_at(x + row * G::PITCH + d),
+                      quad_at(y + row * G::PITCH + d));
     delta[plane * a.T + first + row] = sum;
 }
 
@@ -395,9 +400,9 @@ score_gradient(const struct etk_sdpa &a, const void *bias, int64_t plane, int64_
 /* A block: dq of a tile of queries of one plane, over the keys. */
 template <class G>
 __global__ void __launch_bounds__(THREADS, G::BACKWARD)
-backward_queries(struct etk_sdpa a, const void *dout, const void *q, const void *k,
-                 const void *v, const float *lse, const void *bias, const float *delta,
-                 void *dq, unsigned tiles)
+    backward_queries(struct etk_sdpa a, const void *dout, const void *q, const void *k,
+                     const void *v, const float *lse, const void *bias,
+                     const float *delta, void *dq, unsigned tiles)
 {
     ETK_SHARED(float, shared);
     float *queries = shared, *grads = queries + G::TILE, *keys = grads + G::TILE;
@@ -439,9 +444,9 @@ backward_queries(struct etk_sdpa a, const void *dout, const void *q, const void 
  * stand in columns. */
 template <class G>
 __global__ void __launch_bounds__(THREADS, G::BACKWARD)
-backward_keys(struct etk_sdpa a, const void *dout, const void *q, const void *k,
-              const void *v, const float *lse, const void *bias, const float *delta,
-              void *dk, void *dv, unsigned tiles)
+    backward_keys(struct etk_sdpa a, const void *dout, const void *q, const void *k,
+                  const void *v, const float *lse, const void *bias, const float *delta,
+                  void *dk, void *dv, unsigned tiles)
 {
     ETK_SHARED(float, shared);
     float *keys = shared, *values = keys + G::TILE, *queries = values + G::TILE;
@@ -524,7 +529,7 @@ is_blind(const struct etk_sdpa &a, const void *bias, int64_t plane, int64_t i)
  * and lse = infinity, as forward has them. A thread for each query; only where lse is
  * -infinity or NaN, as such a query's is, are there biases to read. */
 __global__ void __launch_bounds__(THREADS)
-clear_blind(struct etk_sdpa a, const void *bias, void *o, float *lse, int64_t rows)
+    clear_blind(struct etk_sdpa a, const void *bias, void *o, float *lse, int64_t rows)
 {
     int64_t row = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (row >= rows)
@@ -543,9 +548,10 @@ template <class G>
 cudaError_t
 launch_forward(const struct etk_sdpa *a, void *const *ptr, cudaStream_t stream)
 {
-    return launch_tiles<G>(forward<G>, a, a->T, G::FORWARD_TILES, stream, ptr[ETK_SDPA_Q],
-                           ptr[ETK_SDPA_K], ptr[ETK_SDPA_V], ptr[ETK_SDPA_BIAS],
-                           ptr[ETK_SDPA_O], (float *)ptr[ETK_SDPA_LSE]);
+    return launch_tiles<G>(forward<G>, a, a->T, G::FORWARD_TILES, stream,
+                           ptr[ETK_SDPA_Q], ptr[ETK_SDPA_K], ptr[ETK_SDPA_V],
+                           ptr[ETK_SDPA_BIAS], ptr[ETK_SDPA_O],
+                           (float *)ptr[ETK_SDPA_LSE]);
 }
 
 template <class G>
@@ -561,8 +567,8 @@ launch_backward(const struct etk_sdpa *a, void *const *ptr, float *delta,
     cudaError_t code = launch_tiles<G>(deltas<G>, a, a->T, G::FORWARD_TILES, stream,
                                        ptr[ETK_SDPA_O], grad, delta);
     if (code == cudaSuccess && dq)
-        code = launch_tiles<G>(backward_queries<G>, a, a->T, N, stream, grad, q, k, v, lse,
-                               bias, delta, dq);
+        code = launch_tiles<G>(backward_queries<G>, a, a->T, N, stream, grad, q, k, v,
+                               lse, bias, delta, dq);
     if (code == cudaSuccess && (dk || dv))
         code = launch_tiles<G>(backward_keys<G>, a, a->S, N, stream, grad, q, k, v, lse,
                                bias, delta, dk, dv);

@@ -64,8 +64,7 @@ find(const segment_arg &g, const int32_t *__restrict__ first, int64_t number)
 /* Block b sums the part with number b, of elements [at, end) of x, which begin_of keeps
  * inside, and thread 0 stores it at b < parts. Numbers that no part has do nothing. */
 template <class T, bool PLAIN>
-static __global__ void
-__launch_bounds__(THREADS, 2)
+static __global__ void __launch_bounds__(THREADS, 2)
     sum_parts(const T *__restrict__ x, const int32_t *__restrict__ first,
               typename etk_wide<T>::type *__restrict__ parts,
               const __grid_constant__ segment_arg g)
@@ -120,8 +119,7 @@ __launch_bounds__(THREADS, 2)
 /* Block s adds the parts of stretch s, thread t those numbered t, t + FINISH, ...:
  * their numbers are below the count of parts, since a stretch ends inside x. */
 template <class W>
-static __global__ void
-__launch_bounds__(FINISH)
+static __global__ void __launch_bounds__(FINISH)
     add_parts(const W *__restrict__ parts, const int32_t *__restrict__ first,
               W *__restrict__ y, const __grid_constant__ segment_arg g)
 {

@@ -62,8 +62,8 @@ largest_key(const T *x, int64_t step, int64_t n, int member, bool below, uint64_
  * (argmax, k = 0), or the j-th value and place for each j below k. */
 template <class T, int TEAM>
 static __global__ void __launch_bounds__(THREADS, 2)
-pick(const T *__restrict__ x0, T *__restrict__ value, int32_t *__restrict__ index,
-     const __grid_constant__ select_arg g)
+    pick(const T *__restrict__ x0, T *__restrict__ value, int32_t *__restrict__ index,
+         const __grid_constant__ select_arg g)
 {
     __shared__ uint64_t slot[ETK_WARP];
     int member = threadIdx.x % TEAM;
@@ -88,8 +88,8 @@ pick(const T *__restrict__ x0, T *__restrict__ value, int32_t *__restrict__ inde
  * own, which is the rank at which its element is stored, if below k. */
 template <class T>
 static __global__ void __launch_bounds__(THREADS, 2)
-rank(const T *__restrict__ x0, T *__restrict__ value, int32_t *__restrict__ index,
-     const __grid_constant__ select_arg g)
+    rank(const T *__restrict__ x0, T *__restrict__ value, int32_t *__restrict__ index,
+         const __grid_constant__ select_arg g)
 {
     __shared__ uint64_t tile[THREADS];
     int64_t c = etk_thread();

@@ -22,7 +22,7 @@ template <int SIDES> struct softmax_arg {
  * that etk_along gives it below n. */
 template <class T, int TEAM, bool LOGARITHM>
 static __global__ void __launch_bounds__(THREADS, 2)
-softmax(const T *x0, T *y0, const __grid_constant__ softmax_arg<2> g)
+    softmax(const T *x0, T *y0, const __grid_constant__ softmax_arg<2> g)
 {
     enum { LANES = etk_lanes<T>::count };
     __shared__ float slot[ETK_WARP];
@@ -56,8 +56,8 @@ softmax(const T *x0, T *y0, const __grid_constant__ softmax_arg<2> g)
 /* As above. */
 template <class T, int TEAM, bool LOGARITHM>
 static __global__ void __launch_bounds__(THREADS, 2)
-softmax_grad(const T *dy0, const T *y0, T *dx0,
-             const __grid_constant__ softmax_arg<3> g)
+    softmax_grad(const T *dy0, const T *y0, T *dx0,
+                 const __grid_constant__ softmax_arg<3> g)
 {
     enum { LANES = etk_lanes<T>::count };
     __shared__ float slot[ETK_WARP];

@@ -12,9 +12,11 @@ etk_element_of(From v)
 {
     return etk_down<To>(v);
 }
+/* clang-format off */
 template <> __device__ __forceinline__ uint16_t etk_element_of(uint16_t v) { return v; }
 template <> __device__ __forceinline__ uint32_t etk_element_of(uint32_t v) { return v; }
 template <> __device__ __forceinline__ uint64_t etk_element_of(uint64_t v) { return v; }
+/* clang-format on */
 
 /* NaN; of bits of any float all ones. */
 template <class To>
@@ -23,7 +25,9 @@ etk_nothing()
 {
     return (To) ~(To)0;
 }
+/* clang-format off */
 template <> __device__ __forceinline__ etk_bf16 etk_nothing() { return etk_down<etk_bf16>(NAN); }
 template <> __device__ __forceinline__ etk_f16 etk_nothing() { return etk_down<etk_f16>(NAN); }
+/* clang-format on */
 
 #endif
