@@ -10,6 +10,7 @@
  * with
  *
  *     cc viewer.c -o viewer $(pkg-config --cflags --libs libzmq msgpack-c) */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime, also with -std=c11 */
 #include <msgpack.h>
 #include <stdio.h>
 #include <stdlib.h>

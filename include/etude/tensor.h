@@ -27,11 +27,11 @@ struct et_node;
  * says why. To ask for "cuda" costs 0.1 ms where there is no driver. CX must outlive
  * the device.
  *
- * While "cpu" computes, the stack pointer of its threads may point into the heap (so do
- * oneDNN 2.6's matrix products): no handler of a signal may run in them. Block what the
- * program catches before this call, which threads that begin later inherit, and take it
- * in another thread with sigwait; a caller that computes with one thread may as well
- * give its handlers a stack of their own (SA_ONSTACK). */
+ * No handler of a signal may run in threads of "cpu": some of its libraries (oneDNN
+ * 2.6 in matrix products) keep their stack in the heap while they compute. Block what
+ * the program catches before this call, which threads that begin later inherit, and
+ * take it in another thread with sigwait; a program that computes with one thread may
+ * instead give its handlers a stack of their own (SA_ONSTACK). */
 ET_NODISCARD et_status et_device_open(struct et_ctx *cx, const char *name, int index,
                                       int threads, struct et_device **out);
 /* When all its storages and graphs are gone; see et_ctx_set_checks. *DEV becomes

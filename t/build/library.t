@@ -132,6 +132,11 @@ C
             'ETUDE_MODULE_PATH comes before it, and a folder without the module is passed over'
         is "$(ETUDE_MODULE_PATH=$dir/one ./where "$dir/two" 2>&1)" "$dir/two/libetude-cpu.so" \
             "the context's own folders come before both"
+        mv "$lib/etude/libetude-cpu.so" .
+        ./where >said 2>&1
+        grep -qF "$lib/etude/libetude-cpu.so" said || [ -e "$prefix/lib/etude/libetude-cpu.so" ]
+        ok $? 'one that is nowhere is named where it would be beside the library'
+        mv libetude-cpu.so "$lib/etude/"
         unset LD_LIBRARY_PATH
         ETUDE_CONFIG_DIR=$dir/.absent "$dir/moved/bin/etude" version --verbose >said 2>&1
         grep -q '^device  *cpu .*oneDNN' said

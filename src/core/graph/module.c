@@ -52,6 +52,6 @@ eti_module_find(const struct et_ctx *cx, const char *name, char path[PATH_MAX])
     if (eti_own_folder(folder, &is_program) && find_in_build_tree(folder, name, path))
         return;
     eti_installed(ET_PKGLIBDIR, folder);
-    if (!find_among(folder, name, path))
-        find_among(ET_PKGLIBDIR, name, path); /* named in messages also if missing */
+    if (!find_among(folder, name, path) && !find_among(ET_PKGLIBDIR, name, path))
+        (void)find_among(folder, name, path); /* the one that a message names */
 }
