@@ -210,6 +210,8 @@ train r.yaml --every 0s
 train r.yaml --timeout soon
 validate
 validate nothing.yaml
+validate r.yaml parallel.zero=1
+validate r.yaml precision=amp_fp8
 weights
 weights frobnicate
 weights ls

@@ -15,7 +15,7 @@
 static const struct {
     const char *key, *why;
 } defaults_only[] = {
-    {"parallel", "a run is one rank"},
+    {"parallel", "each rank keeps the whole state, and plans how gradients are summed"},
 };
 
 static const struct et_option *
