@@ -202,6 +202,14 @@ cases_topk(struct bench *b)
 
 /* ---- matmul ---- */
 
+/* A row of N that a product adds: beside operands that do not lie row by row it has gaps
+ * itself. */
+static struct operand *
+bias_beside(struct bench *b, enum layout operands, int64_t n)
+{
+    return normal(b, operands == ROW ? ROW : GAPS, 1, &n);
+}
+
 static void
 product(struct bench *b, const char *what, int64_t m, int64_t k, int64_t n, int turns,
         bool bias, enum layout layout)
@@ -212,7 +220,7 @@ product(struct bench *b, const char *what, int64_t m, int64_t k, int64_t n, int 
     struct operand *y =
         o.trans_b ? normal(b, layout, SHAPE(n, k)) : normal(b, layout, SHAPE(k, n));
     check(b,
-          TRIAL(ATTR(o), IN(x, y, bias ? normal(b, ROW, SHAPE(n)) : NULL),
+          TRIAL(ATTR(o), IN(x, y, bias ? bias_beside(b, layout, n) : NULL),
                 OUT(result(b, ET_F32, ROW, SHAPE(m, n))), .length = k),
           "%s%dx%dx%d%s%s%s", what, (int)m, (int)k, (int)n,
           o.trans_a ? ", a turned" : "", o.trans_b ? ", b turned" : "",
@@ -229,7 +237,7 @@ batched(struct bench *b, const char *what, bool shared, enum layout layout, int 
     int64_t w[4] = {2, 3, o.trans_b ? n : k, o.trans_b ? k : n};
     struct operand *y = shared ? normal(b, layout, 2, w + 2) : normal(b, layout, 4, w);
     check(b,
-          TRIAL(ATTR(o), IN(x, y, shared ? normal(b, ROW, SHAPE(n)) : NULL),
+          TRIAL(ATTR(o), IN(x, y, shared ? bias_beside(b, layout, n) : NULL),
                 OUT(result(b, ET_F32, ROW, SHAPE(2, 3, m, n))), .length = k),
           "%s, batched%s, turns %d", what, shared ? ", b shared" : "", turns);
 }
@@ -305,6 +313,7 @@ cases_matmul(struct bench *b)
         batched(b, "row-major", false, ROW, turns);
         batched(b, "row-major", true, ROW, turns);
         batched(b, "turned memory", false, TURNED, turns);
+        batched(b, "every second element", true, GAPS, turns);
         batched(b, "heads beside each other", false, HEADS, turns);
         batched(b, "repeated axis 0", false, REPEAT, turns);
     }
@@ -377,7 +386,7 @@ fused_product(struct bench *b, const struct fused_case *v, int form, int turns,
     check(b,
           TRIAL(ATTR(o),
                 IN(side(b, v, true, o.trans_a), side(b, v, false, o.trans_b),
-                   biased ? normal(b, ROW, 1, &v->n) : NULL,
+                   biased ? bias_beside(b, v->layout, v->n) : NULL,
                    grad ? normal(b, ROW, ndim, of) : NULL),
                 OUT(result(b, ET_F32, ROW, ndim, of), more),
                 .length =
