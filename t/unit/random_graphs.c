@@ -90,6 +90,19 @@ static const struct et_comm_class twins = {"twins", add_the_same, leave};
 
 /* ---- leaves ---- */
 
+/* A place on the storage for leaf I, which has ROOM places: near its beginning, where
+ * leaves overlap; with its first element on the last one of another leaf; anywhere. */
+static int64_t
+draw_place(int i, int64_t room)
+{
+    if (rg_draw(3) > 0)
+        return rg_draw(6);
+    const struct leaf *other = &leaf[rg_draw(i + 1)];
+    int64_t end = other->at + other->n - 1;
+    return other != &leaf[i] && other->at >= 0 && end <= room ? end
+                                                              : rg_draw((int)room + 1);
+}
+
 /* Shapes by SEED; places by LAYOUT: half of the leaves lie on the storage. */
 static void
 make_leaves(uint64_t seed, int layout)
@@ -114,7 +127,7 @@ make_leaves(uint64_t seed, int layout)
     for (int i = 0; i < rg.n_leaves; i++) {
         struct leaf *l = &leaf[i];
         struct et_desc desc;
-        l->at = rg_draw(2) ? -1 : rg_draw(3) ? rg_draw(6) : rg_draw((int)room[i] + 1);
+        l->at = rg_draw(2) ? -1 : draw_place(i, room[i]);
         et_desc_init(&desc, ET_F32, l->ndim, l->shape, ET_ROW_MAJOR);
         et_status status = l->at < 0
                                ? et_tensor_new(cx, dev, ET_F32, l->ndim, l->shape,
