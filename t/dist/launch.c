@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -240,6 +241,18 @@ is_gone(int place)
     return kill(all->pid[place], 0) != 0 && errno == ESRCH;
 }
 
+/* Why the run ended, as its run.json has it; "" for no reason. */
+static const char *
+reason_of(const char *directory)
+{
+    static char text[ETD_WHY];
+    json_t *json = json_loads(text_of(directory, "run.json"), 0, NULL);
+    const char *reason = json_string_value(json_object_get(json, "reason"));
+    snprintf(text, sizeof text, "%s", reason ? reason : "");
+    json_decref(json);
+    return text;
+}
+
 static void
 test_way(void)
 {
@@ -256,6 +269,7 @@ test_way(void)
     is_str(ending(), way->ending, "%s", way->what);
     is_str(facts(directory), way->facts, "as its run.json has it");
     is_str(heard.end.why, way->why, "why");
+    is_str(reason_of(directory), way->opened ? way->why : "", "as run.json has it");
     ok(heard.end.said == way->its_own, "who has said it");
     ok(heard.end.began == way->opened, "and whether it had begun");
     is_int(all->code, heard.end.exit, "its supervisor has the same exit code");
@@ -806,6 +820,8 @@ test_hub(void)
     ok(!has_called(2), "one that ends is not called again at once");
     pass(0.5);
     hear_until(has_called, 2, "another");
+    settle();
+    hear_rest();
     ok(!is_warned(0), "but after a second, which is not worth a word");
     all->go = 2;
     finish();
@@ -820,6 +836,7 @@ test_hub(void)
         pass(1.25);
         hear_until(has_called, times, "a hub");
         settle();
+        hear_rest();
         if (times == 2)
             ok(!is_warned(0), "two hubs that end at once may be an accident");
     }

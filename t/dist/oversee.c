@@ -111,6 +111,86 @@ test_lines(void)
        "of the ranks' lines those of the first are shown");
 }
 
+/* A rank says how it is after BA batches: its own part of a step. */
+static void
+say_health(int i, int64_t ba, double own_ms)
+{
+    struct etd_bytes b = {0};
+    const struct et_log_entry entry = {"own_ms", own_ms};
+    const struct et_record r = {
+        .kind = ET_RECORD_HEALTH, .rank = i, .ba = ba, .entry = &entry, .n = 1};
+    etd_packet_add_record(&b, &r);
+    if (b.failed || write(says[i], b.at, b.n) != (ssize_t)b.n)
+        bail("rank %d says nothing", i);
+    etd_bytes_free(&b);
+    etd_sup_read_packets(&s, i);
+}
+
+/* The sums of what the log has of the ranks' own parts of their steps. */
+static void
+logged_health(double *sum)
+{
+    struct et_events *log;
+    struct et_record r;
+    bool got = true;
+    et_run_flush(s.run);
+    need(s.cx, et_events_open(s.cx, "run/events.log", &log));
+    while (et_events_next(log, &r, &got) == ET_OK && got)
+        if (r.kind == ET_RECORD_HEALTH && r.rank >= 0 && r.rank < RANKS)
+            sum[r.rank] += r.entry->value;
+    et_events_close(&log);
+}
+
+static void
+test_health(void)
+{
+    double sum[RANKS] = {0};
+    for (int64_t ba = 1; ba <= 30; ba++)
+        for (int i = 0; i < RANKS; i++)
+            say_health(i, ba, i == 1 ? 100 : 10);
+    ok(strstr(take(screen), "rank 1 holds every step back"),
+       "what each rank says of its steps is compared");
+    logged_health(sum);
+    ok(sum[0] == 300 && sum[1] == 3000, "and the log has it, as that of its rank");
+    for (int i = 0; i < RANKS; i++)
+        ranks[i].straggles = false;
+}
+
+/* A front that reads nothing: what it may miss is left out when 8 MiB wait for it, and
+ * the rest is not. */
+static void
+test_slow_front(void)
+{
+    enum { BLOCK = 1 << 16, BLOCKS = 200 };
+    static const struct {
+        enum etd_packet_kind kind;
+        bool kept;
+    } row[] = {
+        {ETD_PACKET_STATE, true}, {ETD_PACKET_OUT, true},    {ETD_PACKET_ERR, true},
+        {ETD_PACKET_LINE, false}, {ETD_PACKET_PRINT, false},
+    };
+    static char block[BLOCK];
+    for (int i = 0; i < BLOCKS; i++)
+        etd_sup_tell(&s, ETD_PACKET_PRINT, block, sizeof block);
+    ok(s.to_front.n > 7 << 20 && s.to_front.n <= (8 << 20) + ETD_PACKET_HEAD,
+       "for a front that reads nothing 8 MiB are kept (%zu)", s.to_front.n);
+    is_int((int64_t)(s.front_lost + s.to_front.n / BLOCK) >= BLOCKS - 4, true,
+           "and what is left out is counted (%d)", (int)s.front_lost);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const uint64_t lost = s.front_lost;
+        const size_t n = s.to_front.n;
+        etd_sup_tell(&s, row[i].kind, block, sizeof block);
+        ok((s.to_front.n > n) == row[i].kept && (s.front_lost > lost) != row[i].kept,
+           "then packet %d is %s", (int)row[i].kind,
+           row[i].kept ? "kept all the same" : "left out");
+    }
+    while (s.to_front.n > 0 && *take(screen))
+        etd_sup_flush_front(&s);
+    while (recv(screen, block, sizeof block, MSG_DONTWAIT) > 0)
+        ;
+    s.front_lost = 0;
+}
+
 /* ---- commands ---- */
 
 static void
@@ -237,6 +317,68 @@ test_dumps(void)
     etd_sup_forget_start(&s);
 }
 
+/* ---- what a start forgets, and when it is over ---- */
+
+static void
+test_forgotten(void)
+{
+    struct et_request r = {.op = ET_REQUEST_PAUSE, .id = 99};
+    s.failed = 1;
+    s.hung = true;
+    s.refusal.status = ET_EINVAL;
+    s.kill_at = time_is + 1;
+    s.steps = (struct etd_steps){.first = 1, .last = 900, .longest = 70, .at = time_is};
+    s.began_stood = 9;
+    for (int i = 0; i < RANKS; i++) {
+        etd_board_step(s.board, i, 7);
+        etd_board_move(s.board, i, ETD_PHASE_FORWARD);
+    }
+    ok(etd_board_ask(s.board, &r), "a rank is asked for something");
+    time_is += 100;
+    etd_sup_forget_start(&s);
+    is_int(s.failed, -1, "in another start no rank has failed");
+    ok(!s.hung, "it does not hang");
+    is_int((int64_t)s.refusal.status, ET_OK, "nothing is refused");
+    ok(s.kill_at <= 0, "nobody is to be killed");
+    ok(s.steps.first == 0 && s.steps.last == 0 && s.steps.at <= 0 &&
+           s.steps.longest <= 0,
+       "no step has been measured");
+    ok(s.began_stood <= 0, "nobody has stood still");
+    ok(s.watched >= etd_sup_now(&s) && s.began_looked >= etd_sup_now(&s),
+       "it is looked at from now on");
+    ok(!etd_board_next(s.board, &r), "what was asked of the ranks before is not");
+    for (int i = 0; i < RANKS; i++)
+        ok(s.board->rank[i].step == 0 && s.board->rank[i].phase == ETD_PHASE_STARTING,
+           "rank %d is at its beginning", i);
+}
+
+/* A run starts while each rank that is there does, and one is. */
+static void
+test_is_starting(void)
+{
+    enum { GONE = ETD_PHASE_COUNT };
+    int wrong = 0;
+    for (int a = 0; a <= GONE; a++)
+        for (int b = 0; b <= GONE; b++) {
+            const int at[RANKS] = {a, b};
+            bool want = a != GONE || b != GONE;
+            s.alive = 0;
+            for (int i = 0; i < RANKS; i++) {
+                ranks[i].pid = at[i] == GONE ? 0 : 1 << 30; /* no process has it */
+                s.alive += at[i] != GONE;
+                etd_board_move(s.board, i,
+                               at[i] == GONE ? ETD_PHASE_DATA : (enum etd_phase)at[i]);
+                want = want && (at[i] == GONE || at[i] == ETD_PHASE_STARTING);
+            }
+            wrong += etd_sup_is_starting(&s) != want;
+        }
+    is_int(wrong, 0, "a run starts until one of its ranks is at anything else");
+    for (int i = 0; i < RANKS; i++)
+        ranks[i].pid = 0;
+    s.alive = 0;
+    etd_sup_forget_start(&s);
+}
+
 /* ---- a start that comes to no end ---- */
 
 /* A rank that reads a byte when it is given one, and uses no processor otherwise. */
@@ -340,9 +482,13 @@ main(void)
     etd_sup_forget_start(&s);
     test_opening();
     test_lines();
+    test_health();
+    test_slow_front();
     test_expiry();
     test_note();
     test_dumps();
+    test_forgotten();
+    test_is_starting();
     test_start();
     for (int i = 0; i < RANKS; i++) {
         etd_sup_close_rank(&s, i);

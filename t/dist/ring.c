@@ -158,6 +158,98 @@ test_names(struct et_ctx *cx)
     etd_ring_free(&ring);
 }
 
+/* Texts around the length that is kept, one behind the other. */
+static void
+test_lengths(struct et_ctx *cx)
+{
+    static char text[2 * ETD_RING_TEXT];
+    struct etd_ring *ring;
+    struct et_record r;
+    int wrong = 0;
+    need(cx, etd_ring_new(cx, &ring));
+    for (int n = ETD_RING_TEXT - 3; n < ETD_RING_TEXT + 3; n++) {
+        const size_t kept = n < ETD_RING_TEXT ? (size_t)n : ETD_RING_TEXT - 1;
+        memset(text, 'a' + n % 26, sizeof text);
+        text[n] = '\0';
+        r = state(n, text);
+        const bool came = etd_ring_put(ring, &r) && etd_ring_take(ring, &r) && r.text;
+        wrong += !came || strnlen(r.text, ETD_RING_TEXT) != kept ||
+                 memcmp(r.text, text, kept) != 0;
+    }
+    is_int(wrong, 0, "a text is cut where its room ends, with its zero");
+    etd_ring_free(&ring);
+}
+
+static void
+fill_name(char *name, int length)
+{
+    memset(name, 'x', (size_t)length);
+    name[length] = '\0';
+}
+
+/* Names that differ from the first, which is the ring's guess for each new one, in one
+ * byte, at each place, or in their length by one: how many there are. */
+static int
+like_names(struct et_log_entry *entry, int length)
+{
+    int n = 0;
+    for (int at = -1; at < length; at++, n++) {
+        fill_name(entry[n].name, length);
+        if (at >= 0)
+            entry[n].name[at] = 'y';
+    }
+    if (length > 1)
+        fill_name(entry[n++].name, length - 1);
+    if (length < ET_METRIC_NAME - 1)
+        fill_name(entry[n++].name, length + 1);
+    return n;
+}
+
+static void
+test_like_names(struct et_ctx *cx)
+{
+    static struct et_log_entry entry[ET_METRIC_NAME + 2];
+    struct etd_ring *ring;
+    struct et_record r;
+    int wrong = 0;
+    for (int length = 1; length < ET_METRIC_NAME; length++) {
+        need(cx, etd_ring_new(cx, &ring));
+        const int n = like_names(entry, length);
+        r = batch(1, entry, n);
+        if (!etd_ring_put(ring, &r) || !etd_ring_take(ring, &r) || r.n != n)
+            bail("a record of %d names does not come back", n);
+        for (int i = 0; i < n; i++)
+            wrong += strcmp(r.entry[i].name, entry[i].name) != 0;
+        etd_ring_free(&ring);
+    }
+    is_int(wrong, 0,
+           "names that differ in one byte, or in their length, are different");
+}
+
+/* A number whose name is one too many, between two whose names are known. */
+static void
+test_nameless(struct et_ctx *cx)
+{
+    struct et_log_entry entry[3] = {{"name/0", 1}, {"one too many", 2}, {"name/9", 3}};
+    struct etd_ring *ring;
+    struct et_record r;
+    need(cx, etd_ring_new(cx, &ring));
+    for (int i = 0; i < ETD_RING_NAMES; i++) {
+        struct et_log_entry one;
+        snprintf(one.name, sizeof one.name, "name/%d", i);
+        r = batch(i, &one, 1);
+        if (!etd_ring_put(ring, &r) || !etd_ring_take(ring, &r))
+            bail("a record does not come back");
+    }
+    r = batch(1, entry, 3);
+    ok(etd_ring_put(ring, &r) && etd_ring_take(ring, &r) && r.n == 2 &&
+           strcmp(r.entry[0].name, "name/0") == 0 && r.entry[0].value == 1 &&
+           strcmp(r.entry[1].name, "name/9") == 0 && r.entry[1].value == 3,
+       "the numbers before and behind one without a name are kept");
+    is_int((int64_t)etd_ring_nameless(ring), 1, "and it alone is counted");
+    etd_ring_free(&ring);
+}
+
 /* ---- two threads ---- */
 
 struct crossing {
@@ -533,6 +625,9 @@ main(void)
     test_texts(cx);
     test_overflow(cx);
     test_names(cx);
+    test_lengths(cx);
+    test_like_names(cx);
+    test_nameless(cx);
     test_threads(cx);
     test_packets();
     test_longest();

@@ -188,7 +188,8 @@ keep(const struct etd_news *news)
              tag, (int)news->n, news->text);
 }
 
-static void
+/* False: there was nothing. */
+static bool
 hear_one(void)
 {
     struct etd_news news;
@@ -209,6 +210,14 @@ hear_one(void)
     default:
         keep(&news);
     }
+    return news.kind != ETD_NEWS_NONE;
+}
+
+void
+hear_rest(void)
+{
+    while (!heard.over && hear_one())
+        ;
 }
 
 bool

@@ -79,6 +79,8 @@ void pass(double seconds);
 void settle(void);
 /* Hears until COME is true of VALUE. WHAT it waits for, for the failure. */
 void hear_until(bool (*come)(int), int value, const char *what);
+/* Hears what has been said so far. */
+void hear_rest(void);
 bool are_at(int stage);
 bool has_started(int times);
 bool is_said(int times); /* ... "it is started again" */
