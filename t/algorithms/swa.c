@@ -146,6 +146,44 @@ test_schedule(struct et_ctx *cx)
     et_algorithm_free(&swa);
 }
 
+/* The same at half the rate: it is half of it that the rate begins at. */
+static void
+test_scaled_schedule(struct et_ctx *cx)
+{
+    struct et_algorithm spy = {.type = &rate_class, .cx = cx};
+    struct et_algorithm *swa = algorithm(
+        cx, "swa",
+        OPTIONS("swa_start", "2ep", "swa_end", "8ep", "update_interval", "2ba",
+                "schedule_swa_lr", "true", "anneal_steps", "4", "swa_lr", "0.02"));
+    struct et_algorithm *list[] = {&spy, swa};
+    const struct et_scheduler_class *c = et_scheduler_find("constant");
+    void *options;
+    need(cx, et_options_new(cx, &c->info, OPTIONS("alpha", "0.5", "t_max", "1dur"),
+                            &options));
+    const struct et_scheduler half = {.type = c, .options = options};
+    static const double want[20] = {.05,  .05,  .05,   .05,   .05, .0425, .0425,
+                                    .035, .035, .0275, .0275, .02, .02,   .02,
+                                    .02,  .02,  .02,   .05,   .05, .05};
+    struct run_setup setup = {
+        .n = 8, .max_duration = ET_EPOCHS(10), .algorithms = list, .n_algorithms = 2};
+    struct run r;
+    n_rates = 0;
+    run_prepare(&r, cx, &setup);
+    r.config.schedulers = &half;
+    r.config.n_schedulers = 1;
+    run_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    run_close(&r);
+    double worst = n_rates == 20 ? 0 : INFINITY;
+    for (int i = 0; i < n_rates && i < 20; i++)
+        worst = fmax(worst, fabs(rate[i] - want[i]));
+    ok(worst < 1e-12, "where a schedule has halved it, from that rate (%g)", worst);
+    for (int i = 0; worst >= 1e-12 && i < n_rates; i++)
+        diag("%d: %g", i, rate[i]);
+    et_algorithm_free(&swa);
+    et_options_free(&c->info, &options);
+}
+
 static int warnings;
 
 static void
@@ -197,6 +235,7 @@ main(void)
     test_rates();
     test_average(cx);
     test_schedule(cx);
+    test_scaled_schedule(cx);
     test_end(cx);
     test_refusals(cx);
     check_run(

@@ -252,7 +252,48 @@ test_ends(void)
     is_str(take_error(cx), "the session's function failed at batch_end",
            "which is said where it has not said why");
     is_str(state_of(other), "failed", "and the run's directory knows");
+    const int batches = seen.batches;
+    ok(et_session_fit(s) == ET_EINVAL && seen.batches == batches,
+       "a run that has failed does not go on in the same session");
+    (void)take_error(cx);
+    is_str(et_session_outcome(s), "failed", "it stays failed");
     et_session_close(&s);
+}
+
+/* A run goes on with a recipe that differs from its own where it may, and no other. */
+static void
+test_changes(void)
+{
+    static const struct {
+        const char *change;
+        bool may;
+    } row[] = {
+        {"model.hidden=9", false},        {"seed=4", false},
+        {"optimizer.lr=0.2", false},      {"train_data.batch_size=8", false},
+        {"grad_accum=2", false},          {"eval_data.batch_size=8", false},
+        {"eval_interval=2ep", true},      {"checkpoint.keep=1", true},
+        {"target=accuracy>=0.999", true}, {"max_duration=3ep", true},
+    };
+    char other[800];
+    snprintf(other, sizeof other, "%s-changed", folder);
+    struct et_session *s =
+        open_session(recipe, NULL, (struct et_session_options){.directory = other});
+    need(cx, et_session_fit(s));
+    et_session_close(&s);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct et_diagnostics errors = {0};
+        const struct et_override change = {ET_OVERRIDE_SET, row[i].change};
+        const struct et_session_options o = {.directory = other,
+                                             .device = "ref",
+                                             .resume = true,
+                                             .overrides = &change,
+                                             .n_overrides = 1};
+        et_status status = et_session_open(cx, recipe, &o, &errors, &s);
+        ok((status == ET_OK) == row[i].may && (errors.total == 0) == row[i].may,
+           "a run that goes on may%s have %s", row[i].may ? "" : " not", row[i].change);
+        et_error_clear(cx);
+        et_session_close(&s);
+    }
 }
 
 static void
@@ -298,6 +339,7 @@ main(void)
     test_runs();
     test_trainer();
     test_ends();
+    test_changes();
     test_faults();
     test_layout();
     struct et_alloc_stats stats;

@@ -392,8 +392,14 @@ predictor(void)
            strstr(et_error_get(cx)->message, "2 samples have 6 numbers"),
        "room for another count of numbers is refused, with the right one");
     et_error_clear(cx);
-    ok(et_predictor_run(p, pixels, 0, got, 0) == ET_EINVAL, "as are no samples");
-    et_error_clear(cx);
+    for (int n = 0; n >= -2; n--) {
+        char none[32];
+        snprintf(none, sizeof none, "%d samples are none", n);
+        ok(et_predictor_run(p, pixels, n, got, 0) == ET_EINVAL &&
+               strcmp(et_error_get(cx)->message, none) == 0,
+           "%s", none);
+        et_error_clear(cx);
+    }
     must(et_predictor_loader(p, pixels, 2, &loader));
     must(et_loader_next(cx, loader, &b));
     ok(b->n_samples == 2 && fabs(b->field[ET_FIELD_X].host.f32[0] -

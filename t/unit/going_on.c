@@ -90,6 +90,12 @@ test_find(struct et_ctx *cx)
         {"lost", "lost", "lost/checkpoints", "", NULL},
         {"lost/only", "lost", "lost/checkpoints", STEP10, NULL},
         {"alone/" STEP10, "", "alone", STEP10, NULL},
+        {"plain/checkpoints/newest", "plain", "plain/checkpoints", STEP20, NULL},
+        {"plain/checkpoints/newest/", "plain", "plain/checkpoints", STEP20, NULL},
+        {"alone/newest", "", "alone", STEP10, NULL},
+        {"alone/odd", "", "", "",
+         "alone/odd is neither a run's directory nor a "
+         "checkpoint"},
         {STEP20, "", ".", STEP20, NULL},
         {"plain/never", "", "", "", "plain has no checkpoint called 'never'"},
         {"plain/run.json", "", "", "", "plain has no checkpoint called 'run.json'"},
@@ -110,6 +116,9 @@ test_find(struct et_ctx *cx)
     save(cx, "lost/checkpoints", 10, "only", NULL);
     save(cx, "alone", 10, "only", NULL);
     save(cx, ".", 20, "here", NULL);
+    if (symlink(STEP20, "plain/checkpoints/newest") != 0 ||
+        symlink(STEP10, "alone/newest") != 0 || symlink("early", "alone/odd") != 0)
+        bail("no links");
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct eti_origin_run run;
         et_status status = eti_origin_find(cx, row[i].text, &run);
