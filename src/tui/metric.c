@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "dist/hub/step.h"
 #include "tui/format.h"
 #include "tui/metric.h"
 
@@ -43,6 +44,15 @@ static const struct {
      {.role = TUI_S6, .from_zero = true}},
     {"throughput/device/mfu", "", "MFU", {.role = TUI_S6, .from_zero = true}},
     {"throughput/", "", NULL, {.role = TUI_S6, .from_zero = true}},
+    {"step/step_ms", "", NULL, {TUI_S1, TUI_OF_NUMBERS, 1, true, true}},
+    {"step/forward_ms", "", NULL, {TUI_S3, TUI_OF_NUMBERS, 1, true, true}},
+    {"step/compute_ms", "", NULL, {TUI_S3, TUI_OF_NUMBERS, 1, true, true}},
+    {"step/backward_ms", "", NULL, {TUI_S4, TUI_OF_NUMBERS, 1, true, true}},
+    {"step/optimizer_ms", "", NULL, {TUI_S2, TUI_OF_NUMBERS, 1, true, true}},
+    {"step/data_ms", "", NULL, {TUI_S6, TUI_OF_NUMBERS, 1, true, true}},
+    {"step/wait_ms", "", NULL, {TUI_S5, TUI_OF_NUMBERS, 1, true, true}},
+    {"step/hooks_ms", "", NULL, {TUI_S8, TUI_OF_NUMBERS, 1, true, true}},
+    {"step/", "", NULL, {TUI_S7, TUI_OF_NUMBERS, 1, true, true}},
     {"memory/alloc_retries", "", NULL, {.role = TUI_S8, .from_zero = true}},
     {"memory/peak_allocated_mem",
      "",
@@ -87,6 +97,8 @@ tui_metric_value(const char *name, double v, char *buf)
     const struct tui_metric_look look = tui_metric_look(name);
     if (look.of == TUI_OF_BYTES)
         return tui_bytes(v * look.per, buf);
+    if (etd_step_name(name))
+        return tui_ms(v, buf);
     return strncmp(name, "throughput/", 11) == 0 ? tui_rate(v, buf) : tui_value(v, buf);
 }
 
@@ -94,12 +106,15 @@ const char *
 tui_metric_label(const char *name, char buf[ET_METRIC_NAME])
 {
     const int i = find(name);
+    const char *part = etd_step_name(name);
     const bool is_metric = strncmp(name, "metrics/", 8) == 0;
     const char *set = name + (is_metric ? 8 : 0);
     /* The evaluator is named unless it is "eval". */
     const int n = (int)strcspn(set, "/");
-    if (i >= 0 && metrics[i].label && is_metric && strncmp(set, "eval/", 5) != 0 &&
-        !strchr(metrics[i].label, '('))
+    if (part)
+        snprintf(buf, ET_METRIC_NAME, "%s", part);
+    else if (i >= 0 && metrics[i].label && is_metric && strncmp(set, "eval/", 5) != 0 &&
+             !strchr(metrics[i].label, '('))
         snprintf(buf, ET_METRIC_NAME, "%s (%.*s)", metrics[i].label, n, set);
     else
         snprintf(buf, ET_METRIC_NAME, "%s",

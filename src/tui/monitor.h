@@ -6,6 +6,7 @@
 
 #include <limits.h>
 
+#include "dist/hub/step.h"
 #include "tui/app.h"
 #include "tui/format.h"
 #include "tui/job.h"
@@ -198,18 +199,6 @@ enum tui_rank_columns tui_rank_columns_shown(const struct tui_monitor *m,
                                              const struct etd_model *model);
 /* Does any rank say how its GPU is? */
 bool tui_run_has_gpu(const struct etd_model *m);
-
-/* The parts of a rank's batch time. */
-struct tui_step_part {
-    const char *number; /* of a rank's health */
-    bool is_waiting;    /* for others: what a person may want to end */
-    const char *name;
-};
-extern const struct tui_step_part tui_step_parts[]; /* ends with number NULL */
-/* The median over the ranks of a part, in ms; NaN: nobody says it. */
-/* A part that no record has: what own time is beside those that are measured. */
-#define TUI_COMPUTE "compute_ms"
-double tui_part_median(const struct etd_model *model, const char *number);
 
 /* ---- monitor_end.c ---- */
 

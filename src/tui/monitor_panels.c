@@ -105,13 +105,13 @@ put_border(const struct tui_pane *p, const char *title, bool focus)
  * step. *ALL: the step. */
 static int
 gather_parts(const struct etd_model *m, double step, double *ms,
-             const struct tui_step_part **part, double *all)
+             const struct etd_step_part **part, double *all)
 {
-    static const struct tui_step_part other = {NULL, false, "other"};
+    static const struct etd_step_part other = {NULL, false, "other"};
     int n = 0;
     *all = 0;
-    for (const struct tui_step_part *q = tui_step_parts; q->number && n < LINES; q++) {
-        double v = tui_part_median(m, q->number);
+    for (const struct etd_step_part *q = etd_step_parts; q->number && n < LINES; q++) {
+        double v = etd_step_median(m, q->number);
         if (isnan(v) || v < 0.0005)
             continue;
         ms[n] = v;
@@ -130,7 +130,7 @@ double
 tui_step_ms(const struct etd_model *m)
 {
     double ms[LINES + 1], mean, p99, all;
-    const struct tui_step_part *part[LINES + 1];
+    const struct etd_step_part *part[LINES + 1];
     tui_batch_ms(m, &mean, &p99);
     return gather_parts(m, mean, ms, part, &all) > 0 ? all : mean;
 }
@@ -140,7 +140,7 @@ tui_monitor_step(const struct tui_view *v, const struct tui_pane *p, bool focus)
 {
     double ms[LINES + 1], share[LINES + 1], mean, p99, all;
     int percent[LINES + 1];
-    const struct tui_step_part *part[LINES + 1];
+    const struct etd_step_part *part[LINES + 1];
     char title[96], text[TUI_NUMBER];
     const bool bordered = p->w <= 40;
     tui_batch_ms(v->model, &mean, &p99);

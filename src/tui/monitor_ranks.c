@@ -26,15 +26,6 @@ static const double READS = 1.5;     /* of the median, and */
 static const double LEAST_MB_S = 1;  /* this much: its files are worth a word */
 enum { SAMPLES = 3 }; /* of own time: a second each, in which 20 batches mostly fit */
 
-const struct tui_step_part tui_step_parts[] = {
-    {"data_ms", false, "data wait"},      {"h2d_ms", false, "h2d copy"},
-    {"forward_ms", false, "forward"},     {"loss_ms", false, "loss"},
-    {"backward_ms", false, "backward"},   {TUI_COMPUTE, false, "compute"},
-    {"comm_ms", false, "allreduce"},      {"wait_ms", true, "wait for ranks"},
-    {"optimizer_ms", false, "optimizer"}, {"hooks_ms", false, "algorithms"},
-    {"save_ms", false, "checkpoints"},    {NULL, false, NULL},
-};
-
 static const char *const order_names[TUI_ORDERS] = {"rank", "own", "util", "mem"};
 
 const char *
@@ -43,52 +34,11 @@ tui_rank_order_name(enum tui_rank_order order)
     return order_names[order];
 }
 
-/* ---- medians ---- */
-
 static int
 by_size(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
-}
-
-/* The part of own time that is not measured by itself. NaN: all of it is measured, or
- * own time is not known. */
-static double
-compute_ms(const struct etd_part *p)
-{
-    static const char *const measured[] = {"data_ms", "h2d_ms",       "loss_ms",
-                                           "comm_ms", "optimizer_ms", "hooks_ms"};
-    double rest = etd_part_get(p, "own_ms");
-    if (!isnan(etd_part_get(p, "forward_ms")))
-        return NAN;
-    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
-        double x = etd_part_get(p, measured[i]);
-        rest -= isnan(x) ? 0 : x;
-    }
-    return isnan(rest) ? rest : fmax(rest, 0);
-}
-
-static double
-number_of(const struct etd_part *p, const char *number)
-{
-    return strcmp(number, TUI_COMPUTE) == 0 ? compute_ms(p) : etd_part_get(p, number);
-}
-
-double
-tui_part_median(const struct etd_model *m, const char *number)
-{
-    double v[ETD_RANKS];
-    int n = 0;
-    for (int i = 0; i < m->n_ranks && n < ETD_RANKS; i++) {
-        double x = number_of(&m->rank[i], number);
-        if (!isnan(x))
-            v[n++] = x;
-    }
-    if (n == 0)
-        return NAN;
-    qsort(v, (size_t)n, sizeof *v, by_size);
-    return n % 2 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
 }
 
 /* ---- who is slow ---- */
@@ -129,10 +79,10 @@ static const char *
 computing(const struct etd_model *m, const struct etd_part *p)
 {
     double used = etd_part_get(p, "cpu_util"), host = NAN, files = files_of(p);
-    if (etd_part_get(p, "sm_mhz") < THROTTLED * tui_part_median(m, "sm_mhz"))
+    if (etd_part_get(p, "sm_mhz") < THROTTLED * etd_step_median(m, "sm_mhz"))
         return "its clock, which is throttled";
     if (!isnan(etd_part_get(p, "gpu_util")) || isnan(used) ||
-        used >= WORKS * tui_part_median(m, "cpu_util"))
+        used >= WORKS * etd_step_median(m, "cpu_util"))
         return "its computing";
     for (int i = 0; i < m->n_ranks; i++) /* one rank of a machine says it */
         host = fmax(host, etd_part_get(&m->rank[i], "host_cpu"));
@@ -150,7 +100,7 @@ find_cause(const struct etd_model *m, struct tui_rank *r)
     } causes[] = {
         {"data_ms", "its dataloader"},
         {"h2d_ms", "its copies to the device"},
-        {TUI_COMPUTE, NULL},
+        {ETD_COMPUTE, NULL},
         {"forward_ms", NULL},
         {"backward_ms", NULL},
         {"optimizer_ms", "its optimizer"},
@@ -160,8 +110,8 @@ find_cause(const struct etd_model *m, struct tui_rank *r)
     double most = 0;
     snprintf(r->cause, sizeof r->cause, "not known");
     for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
-        double grew =
-            number_of(r->part, causes[i].number) - tui_part_median(m, causes[i].number);
+        double grew = etd_step_number(r->part, causes[i].number) -
+                      etd_step_median(m, causes[i].number);
         if (!(grew > most))
             continue;
         most = grew;
@@ -235,7 +185,7 @@ tui_ranks_gather(const struct tui_view *v)
         m->rank = block;
         m->rank_room = model->n_ranks;
     }
-    m->median_ms = tui_part_median(model, "own_ms");
+    m->median_ms = etd_step_median(model, "own_ms");
     m->n_ranks = m->n_slow = 0;
     for (int i = 0; i < model->n_ranks; i++) {
         const struct etd_part *p = &model->rank[i];

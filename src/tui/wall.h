@@ -3,7 +3,8 @@
  * of several on the same axes: a view of Monitor and of Runs.
  *
  * Of one run a chart has the series that belong together: a metric's of all sets that
- * it was measured on, the training loss and that of the evaluation. Of several runs it
+ * it was measured on, the training loss and that of the evaluation, the parts of the
+ * step. Of several runs it
  * has one line for each, the one that is pinned on top of the others. */
 #ifndef TUI_WALL_H
 #define TUI_WALL_H
@@ -13,7 +14,7 @@
 #include "tui/rival.h"
 #include "tui/series.h"
 
-enum { TUI_WALL_RUNS = 8, TUI_WALL_SERIES = 4, TUI_WALL_LINES = 10 };
+enum { TUI_WALL_RUNS = 8, TUI_WALL_SERIES = 8, TUI_WALL_LINES = 10 };
 
 struct tui_wall_run {
     struct tui_source *source;
@@ -83,6 +84,8 @@ bool tui_wall_is_of_many(const struct tui_wall *w);
 struct tui_across tui_wall_across(const struct tui_wall *w, int run);
 /* The end of the axis of all runs that are shown. */
 double tui_wall_end(const struct tui_wall *w);
+/* Is C the chart of the step and its parts? */
+bool tui_wall_is_step(const struct tui_wall_chart *c);
 /* The series of the run that chart C shows of it among others; NULL: it has none. */
 const struct etd_series *tui_wall_series(const struct tui_wall *w,
                                          const struct tui_wall_chart *c, int run);

@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "dist/hub/step.h"
 #include "tui/glyphs.h"
 #include "tui/wall.h"
+
+static const double LEAST_MS = 0.0005; /* of a part of the step: shown as 0 below it */
 
 /* ---- which charts ---- */
 
@@ -17,8 +20,16 @@ static int
 rank_of(const char *name)
 {
     static const char *const kinds[] = {
-        "loss/train/total",   "loss/",       "metrics/", "lr-",   "l2_norm/grad/global",
-        "throughput/samples", "throughput/", "memory/",  "time/",
+        "loss/train/total",
+        "loss/",
+        "metrics/",
+        "lr-",
+        "l2_norm/grad/global",
+        "throughput/samples",
+        "throughput/",
+        "step/",
+        "memory/",
+        "time/",
     };
     enum { KINDS = sizeof kinds / sizeof *kinds };
     for (int i = 0; i < KINDS; i++)
@@ -35,10 +46,19 @@ by_rank(const void *a, const void *b)
     return d != 0 ? d : strcmp(x->name[0], y->name[0]);
 }
 
-/* "Accuracy" of "metrics/eval/Accuracy"; NULL: NAME is of no set. */
+bool
+tui_wall_is_step(const struct tui_wall_chart *c)
+{
+    return etd_step_name(c->name[0]) != NULL;
+}
+
+/* What the series of a chart have in common: "Accuracy" of "metrics/eval/Accuracy";
+ * NULL: NAME is in a chart of its own. */
 static const char *
 of_set(const char *name)
 {
+    if (etd_step_name(name))
+        return ETD_STEP;
     const char *slash =
         strncmp(name, "metrics/", 8) == 0 ? strchr(name + 8, '/') : NULL;
     return slash ? slash + 1 : NULL;
@@ -67,6 +87,18 @@ has_name(const struct tui_wall_chart *c, const char *name)
 {
     for (int i = 0; i < TUI_WALL_SERIES; i++)
         if (strcmp(c->name[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* A part of the step that takes no time is no line. */
+static bool
+is_worth_a_line(const struct etd_series *s)
+{
+    if (!etd_step_name(s->name))
+        return s->n + s->bad > 0;
+    for (int i = 0; i < s->n_bins; i++)
+        if (s->bin[i].n > 0 && s->bin[i].max >= LEAST_MS)
             return true;
     return false;
 }
@@ -143,7 +175,7 @@ tui_wall_gather(struct tui_wall *w)
     for (int r = 0; r < w->n_runs; r++) {
         const struct etd_model *m = w->run[r].source->model;
         for (int i = 0; i < m->n_series; i++)
-            if (m->series[i].n + m->series[i].bad > 0)
+            if (is_worth_a_line(&m->series[i]))
                 add(w, m->series[i].name);
     }
     qsort(w->chart, (size_t)w->n, sizeof *w->chart, by_rank);
@@ -205,6 +237,8 @@ tui_wall_series_role(const struct tui_wall_chart *c, int i)
 {
     static const enum tui_role others[] = {TUI_S2, TUI_S4, TUI_S6};
     const enum tui_role first = tui_metric_look(c->name[0]).role;
+    if (tui_wall_is_step(c))
+        return tui_metric_look(c->name[i]).role;
     enum tui_role role = i == 0 ? first : others[(i - 1) % 3];
     return i > 0 && role == first ? TUI_S5 : role;
 }
@@ -290,7 +324,7 @@ tui_wall_lines(const struct tui_wall *w, const struct tui_wall_chart *c,
         line[n] = line_of(w, s, 0, w->point + (ptrdiff_t)n * ETD_BINS);
         line[n].role = tui_wall_series_role(c, i);
         line[n].mark = g->series[i];
-        line[n++].dash = i;
+        line[n++].dash = i % 4;
     }
     return n;
 }

@@ -60,7 +60,8 @@ put_title(const struct tui_wall *w, const struct tui_wall_chart *c,
     if (has_samples)
         tui_plot_sample(p, 0, 3, tui_wall_series_role(c, 0), g->series[0], 0);
     int x = 4 + tui_width(title);
-    for (int i = 1; i < TUI_WALL_SERIES && has_samples && *c->name[i]; i++) {
+    const bool has_others = has_samples && !tui_wall_is_step(c); /* see put_parts */
+    for (int i = 1; i < TUI_WALL_SERIES && has_others && *c->name[i]; i++) {
         const struct etd_series *other =
             etd_model_series(w->run[0].source->model, c->name[i]);
         char set[ET_METRIC_NAME];
@@ -78,6 +79,42 @@ put_title(const struct tui_wall *w, const struct tui_wall_chart *c,
         tui_putf(p, 0, x + sample, role, "%s %s", set, value_of(w, other, 0, value));
         x += wide + 1;
     }
+}
+
+/* "backward 5.2ms", with its sign, at Y, X: where there is room. Returns its columns. */
+static int
+put_part(const struct tui_wall *w, const struct tui_wall_chart *c, int i,
+         const struct tui_pane *p, int y, int x)
+{
+    char label[ET_METRIC_NAME], value[TUI_NUMBER];
+    const struct tui_glyphs *g = w->app->config.glyphs;
+    const struct etd_series *s = etd_model_series(w->run[0].source->model, c->name[i]);
+    const int sample = tui_plot_sample_columns(p->grid);
+    const enum tui_role role = tui_wall_series_role(c, i);
+    const int wide =
+        sample + tui_width(tui_metric_label(c->name[i], label)) + 1 + VALUE;
+    if (x + wide <= p->w && y < p->h) {
+        tui_plot_sample(p, y, x, role, g->series[i], i % 4);
+        tui_putf(p, y, x + sample, role, "%s %s", label, value_of(w, s, 0, value));
+    }
+    return wide;
+}
+
+/* The parts of the step, below the title, in a third of P at most. Returns the lines. */
+static int
+put_parts(const struct tui_wall *w, const struct tui_wall_chart *c,
+          const struct tui_pane *p)
+{
+    enum { LEFT = 3, GAP = 1 };
+    const struct tui_pane in = tui_pane_part(p, 0, 0, 1 + p->h / 3, p->w);
+    int y = 1, x = LEFT;
+    for (int i = 1; i < TUI_WALL_SERIES && *c->name[i]; i++) {
+        int wide = put_part(w, c, i, &in, y, x);
+        if (x + wide > p->w && x > LEFT)
+            wide = put_part(w, c, i, &in, ++y, x = LEFT);
+        x += wide + GAP;
+    }
+    return *c->name[1] ? (y < in.h ? y : in.h - 1) : 0;
 }
 
 static void
@@ -102,12 +139,14 @@ draw_chart(struct tui_wall *w, int chart, const struct tui_pane *p)
         .n_lines = tui_wall_lines(w, c, line),
         .cursor = w->inspects ? w->cursor * end : NAN,
     };
-    const struct tui_pane in = tui_pane_part(p, 1, 0, p->h - 1, p->w);
     if (p->h < 2)
         return;
+    const bool is_step = tui_wall_is_step(c);
+    const int top = 1 + (is_step && is_one ? put_parts(w, c, p) : 0);
+    const struct tui_pane in = tui_pane_part(p, top, 0, p->h - top, p->w);
     tui_axis_name(&plot, w->axis);
     tui_plot_draw(&in, &plot, &seen);
-    put_title(w, c, p, chart == w->at.at && !w->in_runs, seen.unit);
+    put_title(w, c, p, chart == w->at.at && !w->in_runs, is_step ? "" : seen.unit);
 }
 
 /* ---- all of them ---- */

@@ -11,6 +11,7 @@
 
 #include "core/journal/events.h"
 #include "dist/hub/follow.h"
+#include "dist/hub/step.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
@@ -468,6 +469,53 @@ test_follow(struct et_ctx *cx)
     et_error_clear(cx);
 }
 
+/* ---- where the step goes ---- */
+
+/* Rank RANK's health after BA batches: a step of ALL ms, of it FORWARD. */
+static void
+say_health(struct et_ctx *cx, struct etd_model *m, int rank, int64_t ba, double all,
+           double forward)
+{
+    static int64_t seq;
+    const struct et_log_entry entry[] = {
+        {"own_ms", all}, {"step_ms", all}, {"forward_ms", forward}, {"rss_gb", 1}};
+    const int n = sizeof entry / sizeof *entry;
+    struct et_record r = {
+        .kind = ET_RECORD_HEALTH,
+        .rank = rank,
+        .seq = ++seq,
+        .t = 1e9 + (double)ba,
+        .ba = ba,
+        .sp = 64 * ba,
+        .entry = entry,
+        .n = all > 0 ? n : 0,
+    };
+    need(cx, etd_model_apply(m, &r));
+}
+
+static void
+test_step(struct et_ctx *cx)
+{
+    struct etd_model *m;
+    need(cx, etd_model_new(cx, &m));
+    say_health(cx, m, 1, 4, 30, 9);
+    ok(!etd_model_series(m, ETD_STEP_ALL), "the other ranks add no point");
+    say_health(cx, m, 0, 5, 10, 4);
+    const struct etd_series *all = etd_model_series(m, ETD_STEP_ALL);
+    const struct etd_series *forward = etd_model_series(m, "step/forward_ms");
+    ok(all && all->n == 1 && all->last == 20 && all->last_ba == 5,
+       "rank 0's health adds the median of all ranks' step to a series");
+    ok(forward && forward->n == 1 && forward->last == 6.5, "and of each part it says");
+    ok(m->n_series == 2 && !etd_model_series(m, "step/compute_ms"),
+       "what it does not say has no series, and what is no part");
+    say_health(cx, m, 0, 6, 0, 0);
+    is_int(all->n, 1, "a second without a batch adds none");
+    say_health(cx, m, 0, 7, 20, 8);
+    ok(all->n == 2 && all->bin[1].bin == 7 && all->last == 25,
+       "each has its place among the batches");
+    etd_model_free(&m);
+}
+
 int
 main(void)
 {
@@ -489,6 +537,7 @@ main(void)
     test_thinned(cx);
     test_many(cx);
     test_follow(cx);
+    test_step(cx);
     etd_model_free(&m);
     et_ctx_free(&cx);
     return done();

@@ -53,6 +53,10 @@ for size in 60x16 80x24 120x36 200x50; do
 done
 screen epochs --dump-screen 80x24 --ascii --keys 'y' -- "logarithmic, over epochs"
 screen full --dump-screen 80x24 --ascii --keys 'z' -- "one panel as large as the screen"
+screen step-80x24-ascii --dump-screen 80x24 --ascii --keys 'p/step<enter><enter>' -- "where the step goes, over time"
+for size in 80x24 120x36 200x50; do
+    screen step-$size --dump-screen $size --keys 'p/step<enter><enter>' -- "the same at $size in UTF-8"
+done
 screen control --dump-screen 80x24 --ascii --keys 'c' -- "the control menu"
 screen help --dump-screen 80x24 --ascii --keys '?' -- "help"
 screen help-search --dump-screen 80x24 --ascii --keys '?zoom' -- "help, searched"

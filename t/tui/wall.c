@@ -102,6 +102,57 @@ test_cursor(struct et_ctx *cx)
     made_free(&m);
 }
 
+/* One second of a rank: STEP ms, of which it computes the rest. */
+static void
+say_health(struct made *m, int rank, double step)
+{
+    MADE_SAY(m, ET_RECORD_HEALTH, rank, NULL, {"own_ms", step - 3}, {"step_ms", step},
+             {"wait_ms", 3}, {"data_ms", 1}, {"forward_ms", step / 4},
+             {"backward_ms", step / 2}, {"optimizer_ms", 2}, {"hooks_ms", 0.0001},
+             {"save_ms", 0});
+}
+
+static void
+test_step(struct et_ctx *cx)
+{
+    static const char *const want[] = {"step/step_ms",
+                                       "step/data_ms",
+                                       "step/forward_ms",
+                                       "step/backward_ms",
+                                       "step/wait_ms",
+                                       "step/optimizer_ms",
+                                       "",
+                                       ""};
+    struct made *m = make_run(cx, 4);
+    const int others = 7;
+    for (int i = 0; i < 4; i++) {
+        m->at.ba = 2 * i + 1;
+        say_health(m, 1, 48);
+        say_health(m, 0, 40 + 8 * i);
+    }
+    made_open(m, TUI_IN_monitor, 36, 120);
+    made_press(m, "p/step<enter>");
+    const struct tui_wall *w = wall_of(m);
+    ok(w->n == 1 && w->of == others + 1, "the step's parts are one chart");
+    for (int i = 0; i < TUI_WALL_SERIES; i++)
+        is_str(w->chart[0].name[i], want[i],
+               *want[i] ? "with a line for each" : "but for those that take no time");
+    ok(screen_has(m, "step 56ms"), "the title has the time of the newest step");
+    ok(screen_has(m, "forward 14ms") && screen_has(m, "backward 28ms") &&
+           screen_has(m, "wait for ranks 3.0ms"),
+       "and the lines below it what each part has of that");
+    for (int i = 1; i < 6; i++)
+        for (int k = 0; k < i; k++)
+            ok(tui_wall_series_role(&w->chart[0], i) !=
+                   tui_wall_series_role(&w->chart[0], k),
+               "%s has another colour than %s", want[i], want[k]);
+    made_press(m, "i<left>");
+    for (int i = 0; i < 60; i++)
+        made_press(m, "<left>");
+    ok(screen_has(m, "step 48ms"), "the cursor goes through them, too");
+    made_free(&m);
+}
+
 static void
 test_small(struct et_ctx *cx)
 {
@@ -131,6 +182,7 @@ main(void)
         bail("no context");
     test_charts(cx);
     test_cursor(cx);
+    test_step(cx);
     test_small(cx);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");

@@ -12,6 +12,7 @@
 #include "core/callbacks/callbacks.h"
 #include "core/journal/events.h"
 #include "core/loggers/spans.h"
+#include "dist/hub/step.h"
 
 static void
 copy(char *to, size_t size, const char *from)
@@ -288,6 +289,15 @@ add_numbers(struct etd_model *m, const struct et_record *r)
         add_value(m, s, number, r, i);
         note_value(s, r, i);
     }
+}
+
+/* Points of the step's parts, whose names are in R: the ranks' medians. */
+static void
+add_step(struct etd_model *m, const struct et_record *r, struct et_log_entry *entry)
+{
+    for (int i = 0; i < r->n; i++)
+        entry[i].value = etd_step_median(m, entry[i].name + strlen(ETD_STEP));
+    add_numbers(m, r);
 }
 
 /* Batches after BA are done again. */
@@ -596,9 +606,14 @@ et_status
 etd_model_apply(struct etd_model *m, const struct et_record *r)
 {
     struct etd_part *part;
+    struct et_log_entry entry[ETD_STEP_ROOM];
+    struct et_record step = *r; /* of the series of the step's parts */
     bool is_series = eti_is_series(r) && r->n > 0;
-    if (is_series)
-        ET_TRY(name_series(m, r));
+    step.entry = entry;
+    step.span = NULL;
+    step.n = etd_step_name_all(r, entry);
+    if (is_series || step.n > 0)
+        ET_TRY(name_series(m, is_series ? r : &step));
     ET_TRY(claim_part(m, r, &part));
     if (m->seq == 0)
         m->from = r->t;
@@ -617,6 +632,8 @@ etd_model_apply(struct etd_model *m, const struct et_record *r)
         add_numbers(m, r);
     if (part)
         fill_part(part, r);
+    if (step.n > 0)
+        add_step(m, &step, entry);
     if (r->kind == ET_RECORD_RUN && r->rank == 0)
         note_run(m, r);
     if (r->kind == ET_RECORD_BATCH && r->rank == 0)
