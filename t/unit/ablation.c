@@ -42,7 +42,7 @@ tells(void)
 {
     struct eti_ablation a;
     json_t *list = sweep();
-    eti_ablation_find(list, both, 2, &a);
+    eti_ablation_find(list, NULL, both, 2, &a);
     is_int(a.n, 2, "both methods have runs without them");
     is_str(a.run, "a-3", "beside the newest run that has all");
     is_str(a.metric, "metrics/eval/CrossEntropy", "by what the runs are known by");
@@ -64,28 +64,55 @@ refuses(void)
 {
     struct eti_ablation a;
     json_t *list = sweep();
-    eti_ablation_find(list, both, 1, &a);
+    eti_ablation_find(list, NULL, both, 1, &a);
     is_int(a.n, 0, "a recipe with fewer methods is another");
     json_object_set_new(json_object_get(json_array_get(list, 1), "config"),
                         "optimizer.lr", json_real(0.3));
     json_object_set_new(json_array_get(list, 2), "state", json_string("diverged"));
-    eti_ablation_find(list, both, 2, &a);
+    eti_ablation_find(list, NULL, both, 2, &a);
     is_int(a.n, 1, "a run with another rate and one that diverged do not count");
     ok(!eti_ablation_of(&a, "mixup"), "so nothing tells of that method");
     json_object_set_new(json_array_get(list, 0), "joined", json_string("cutmix"));
-    eti_ablation_find(list, both, 2, &a);
+    eti_ablation_find(list, NULL, both, 2, &a);
     const struct eti_ablation_runs *ema = eti_ablation_of(&a, "ema");
     ok(ema && ema->n == 1 && ema->value == 1.5,
        "nor does one to which a method was added while it went on");
     json_decref(list);
-    eti_ablation_find(NULL, both, 2, &a);
+    eti_ablation_find(NULL, NULL, both, 2, &a);
     is_int(a.n, 0, "without runs nothing is known");
+}
+
+static void
+knows_the_recipe(void)
+{
+    struct eti_ablation a;
+    json_t *list = sweep();
+    json_t *config = json_pack("{s:f, s:n, s:s, s:i}", "optimizer.lr", 0.2,
+                               "model.width", "precision", "auto", "seed", 99);
+    eti_ablation_find(list, config, both, 2, &a);
+    ok(a.n == 2 && a.n_differ == 1 && strcmp(a.differs, "optimizer.lr") == 0,
+       "a setting that the runs have otherwise is told, seeds and open ones are not");
+    json_object_set_new(config, "model.width", json_integer(8));
+    eti_ablation_find(list, config, both, 2, &a);
+    is_int(a.n, 0, "runs of another model do not count, however they are called");
+    json_object_set_new(config, "model.width", json_null());
+    for (size_t i = 3; i < 7; i++)
+        json_object_set_new(json_object_get(json_array_get(list, i), "config"),
+                            "optimizer.lr", json_real(0.2));
+    json_array_append_new(list, run("b", 1, true, false, 4, 9));
+    json_object_set_new(json_object_get(json_array_get(list, 7), "config"),
+                        "optimizer.lr", json_real(0.2));
+    eti_ablation_find(list, config, both, 2, &a);
+    ok(a.n == 1 && a.n_differ == 0, "older runs as the recipe count before newer ones");
+    json_decref(config);
+    json_decref(list);
 }
 
 int
 main(void)
 {
     tells();
+    knows_the_recipe();
     refuses();
     return done();
 }

@@ -119,8 +119,8 @@ gather(const json_t *list, const json_t *base, const char *less, const char *met
         const json_t *one = json_array_get(list, i);
         const json_t *took = json_object_get(one, "train_seconds");
         const double v = value_of(one, metric);
-        if (!isfinite(v) || !are_equal(base, one, less) ||
-            (less && has_method(one, less)))
+        if (!isfinite(v) || (less && has_method(one, less)) ||
+            !are_equal(base, one, less))
             continue;
         value[out.n++] = v;
         if (json_is_number(took))
@@ -178,17 +178,65 @@ tell(const json_t *list, const json_t *base, const char *const *name, int n,
     return out->n > 0;
 }
 
-void
-eti_ablation_find(const json_t *list, const char *const *name, int n,
-                  struct eti_ablation *out)
+/* ---- runs that are of the recipe ---- */
+
+/* Does KEY say what is learned, and from what? */
+static bool
+is_of_subject(const char *key)
 {
+    return strncmp(key, "model.", 6) == 0 || strcmp(key, "train_data.name") == 0 ||
+           strcmp(key, "train_data.path") == 0;
+}
+
+/* A recipe leaves settings to be chosen, which its runs then have. */
+static bool
+is_left_open(const json_t *value)
+{
+    const char *text = json_string_value(value);
+    return json_is_null(value) || (text && strcmp(text, "auto") == 0);
+}
+
+/* How many settings of the recipe CONFIG the run has otherwise, methods left out; -1: it
+ * learns something else. *FIRST: one of them, NULL where there is none. */
+static int
+differences(json_t *config, const json_t *facts, const char **first)
+{
+    const json_t *own = json_object_get(facts, "config");
+    const char *key;
+    json_t *value;
+    int n = 0;
+    *first = NULL;
+    json_object_foreach(config, key, value)
+    {
+        if (is_aside(key, NULL) || strncmp(key, prefix, PREFIX) == 0 ||
+            is_left_open(value) || json_equal(value, json_object_get(own, key)))
+            continue;
+        if (is_of_subject(key))
+            return -1;
+        *first = *first ? *first : key;
+        n++;
+    }
+    return n;
+}
+
+void
+eti_ablation_find(const json_t *list, const json_t *config, const char *const *name,
+                  int n, struct eti_ablation *out)
+{
+    *out = (struct eti_ablation){.n = 0};
     for (size_t i = 0; i < json_array_size(list) && n > 0; i++) {
         const json_t *one = json_array_get(list, i);
-        if (has_all(one, name, n) && count_methods(one) == n &&
-            tell(list, one, name, n, out))
-            return;
+        const char *first;
+        struct eti_ablation told;
+        const int differ = differences((json_t *)config, one, &first);
+        if (differ < 0 || (out->n > 0 && differ >= out->n_differ) ||
+            !has_all(one, name, n) || count_methods(one) != n ||
+            !tell(list, one, name, n, &told))
+            continue;
+        told.n_differ = differ;
+        snprintf(told.differs, sizeof told.differs, "%s", first ? first : "");
+        *out = told;
     }
-    *out = (struct eti_ablation){.n = 0};
 }
 
 const struct eti_ablation_runs *

@@ -23,7 +23,9 @@ struct eti_ablation {
     int n;                       /* methods; 0: no run tells */
     char run[ETI_ABLATION_NAME]; /* the newest that has all of them */
     char metric[ET_METRIC_NAME];
-    bool less; /* is better */
+    bool less;    /* is better */
+    int n_differ; /* settings of the recipe that those runs have otherwise; methods are */
+    char differs[ETI_ABLATION_NAME]; /* no settings. The first of them; "" */
     struct eti_ablation_runs with;
     struct {
         char name[ETI_ABLATION_NAME];
@@ -31,11 +33,14 @@ struct eti_ablation {
     } method[ETI_ABLATION_METHODS];
 };
 
-/* Of the recipe whose methods are NAME [N], from LIST, facts of its runs, the newest
- * first. Only runs count that have finished, to which no method was added while they
- * went on, and whose settings are equal but for seeds and that method. */
-void eti_ablation_find(const json_t *list, const char *const *name, int n,
-                       struct eti_ablation *out);
+/* Of the recipe whose methods are NAME [N] and whose settings are CONFIG (see
+ * eti_facts_config; NULL: any), from LIST, facts of runs, the newest first. Only runs
+ * count that have finished, to which no method was added while they went on, which
+ * learn the same (its model, from its training data), and whose settings are equal but
+ * for seeds and one method. Of several such groups that counts whose settings differ
+ * least from the recipe's. */
+void eti_ablation_find(const json_t *list, const json_t *config,
+                       const char *const *name, int n, struct eti_ablation *out);
 /* The part of it that is about the method NAME; NULL: no run is without it alone. */
 const struct eti_ablation_runs *eti_ablation_of(const struct eti_ablation *a,
                                                 const char *name);

@@ -134,6 +134,8 @@ read_report(json_t *facts, const char *directory)
 
 /* ---- the recipe ---- */
 
+static const char resolved_name[] = "recipe.resolved.yaml";
+
 static json_t *
 scalar(const struct et_value *v)
 {
@@ -170,31 +172,46 @@ read_text(const char *directory, const char *name, size_t most, size_t *n)
     return text;
 }
 
-static void
-read_recipe(struct et_ctx *cx, json_t *facts, const char *directory)
+json_t *
+eti_facts_config(struct et_ctx *cx, const char *text, size_t n, json_t **algorithms)
 {
-    static const struct eti_source source = {.name = "recipe.resolved.yaml"};
+    static const struct eti_source source = {.name = resolved_name};
     struct et_diagnostics errors = {0};
     struct eti_arena arena;
     struct et_value *root = NULL;
-    json_t *config = json_object(), *algorithms = json_array();
-    size_t n;
-    char *text = read_text(directory, source.name, eti_yaml_limits.bytes, &n);
+    json_t *config = json_object(), *names = json_array();
     eti_arena_init(&arena, cx, 64 << 10);
-    if (text && eti_yaml_parse(&arena, text, n, &source, &eti_yaml_limits, &errors,
-                               &root) != ET_OK)
+    if (eti_yaml_parse(&arena, text, n, &source, &eti_yaml_limits, &errors, &root) !=
+        ET_OK)
         et_error_clear(cx);
-    if (text && !root)
-        say_problem(facts, "recipe.resolved.yaml cannot be read");
-    if (root)
+    const bool is_one = root != NULL;
+    if (is_one)
         eti_given_walk(root, put_scalar, config);
     const struct et_value *all = eti_value_get(root, "algorithms");
     for (const struct et_value *a = all ? all->first : NULL; a; a = a->next)
         if (a->key)
-            json_array_append_new(algorithms, json_string(a->key));
-    json_object_set_new(facts, "config", config);
-    json_object_set_new(facts, "algorithms", algorithms);
+            json_array_append_new(names, json_string(a->key));
     eti_arena_release(&arena);
+    if (algorithms && is_one)
+        *algorithms = json_incref(names);
+    json_decref(names);
+    if (is_one)
+        return config;
+    json_decref(config);
+    return NULL;
+}
+
+static void
+read_recipe(struct et_ctx *cx, json_t *facts, const char *directory)
+{
+    size_t n;
+    char *text = read_text(directory, resolved_name, eti_yaml_limits.bytes, &n);
+    json_t *algorithms = NULL;
+    json_t *config = text ? eti_facts_config(cx, text, n, &algorithms) : NULL;
+    if (text && !config)
+        say_problem(facts, "recipe.resolved.yaml cannot be read");
+    json_object_set_new(facts, "config", config ? config : json_object());
+    json_object_set_new(facts, "algorithms", algorithms ? algorithms : json_array());
     free(text);
 }
 
