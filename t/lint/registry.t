@@ -54,6 +54,11 @@ for my $table (@tables) {
          grep { !-f "$root/$folder/$_.c" } @names) if $has_file;
 }
 
+my $features = slurp('doc/features');
+for my $macro (qw(ET_OPTIMIZER ET_SCHEDULER ET_CALLBACK ET_LOGGER)) {
+    none("doc/features names every row of $macro", grep { $features !~ /\b$_\b/ } @{$rows{$macro}});
+}
+
 my @known;
 for my $path (grep { !m{^src/core/algorithms/} } files(qr/\.(c|h|def)$/, 'src')) {
     my $text = code($path, 1);
