@@ -81,7 +81,8 @@ put_title(const struct tui_wall *w, const struct tui_wall_chart *c,
     }
 }
 
-/* "backward 5.2ms", with its sign, at Y, X: where there is room. Returns its columns. */
+/* "backward 5.2ms", with its sign, at Y, X: where there is room. Returns how many
+ * columns it takes. */
 static int
 put_part(const struct tui_wall *w, const struct tui_wall_chart *c, int i,
          const struct tui_pane *p, int y, int x)
@@ -100,7 +101,8 @@ put_part(const struct tui_wall *w, const struct tui_wall_chart *c, int i,
     return wide;
 }
 
-/* The parts of the step, below the title, in a third of P at most. Returns the lines. */
+/* The parts of the step, below the title, in a third of P at most. Returns how many
+ * lines they take. */
 static int
 put_parts(const struct tui_wall *w, const struct tui_wall_chart *c,
           const struct tui_pane *p)

@@ -202,8 +202,8 @@ cases_topk(struct bench *b)
 
 /* ---- matmul ---- */
 
-/* A row of N that a product adds: beside operands that do not lie row by row it has gaps
- * itself. */
+/* A row of N that a product adds: beside operands that do not lie row by row it has
+ * gaps itself. */
 static struct operand *
 bias_beside(struct bench *b, enum layout operands, int64_t n)
 {

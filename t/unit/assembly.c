@@ -250,7 +250,7 @@ test_ranks(void)
            data ? "eval_data" : "train_data");
 }
 
-/* Batches of an epoch of eight, of a recipe that wants SUBSET of them, under a LIMIT. */
+/* Batches of an epoch of eight, of a recipe that wants SUBSET of them, under LIMIT. */
 static void
 test_limits(void)
 {

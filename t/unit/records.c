@@ -41,8 +41,8 @@ static struct written {
     struct et_log_span span[NUMBERS];
 } written[LONGEST];
 
-/* Number I of record K. Of those that stand for several, each is said of another way: of
- * up to 5 values that are finite, and 2 that are not. */
+/* Number I of record K. Of those that stand for several, each is said of another way:
+ * of up to 5 values that are finite, and 2 that are not. */
 static void
 fill_number(struct written *w, int k, int i)
 {
@@ -324,7 +324,7 @@ flip(int64_t at)
     fclose(f);
 }
 
-/* Each kind of record, then batches, three times: some summaries and the two resumes. */
+/* Each kind of record, then batches, three times: some summaries, the two resumes. */
 static void
 test_kinds(struct et_ctx *cx)
 {
@@ -544,8 +544,8 @@ test_looks_like_one(struct et_ctx *cx)
     et_events_close(&e);
 }
 
-/* A file in the place of a log that was removed is read on where it may be the same log,
- * made again: with its header, and no shorter. */
+/* A file in the place of a log that was removed is read on where it may be the same
+ * log, made again: with its header, and no shorter. */
 static void
 test_replaced(struct et_ctx *cx)
 {

@@ -196,8 +196,8 @@ is_left_open(const json_t *value)
     return json_is_null(value) || (text && strcmp(text, "auto") == 0);
 }
 
-/* How many settings of the recipe CONFIG the run has otherwise, methods left out; -1: it
- * learns something else. *FIRST: one of them, NULL where there is none. */
+/* How many settings of the recipe CONFIG the run has otherwise, methods left out; -1:
+ * it learns something else. *FIRST: one of them, NULL where there is none. */
 static int
 differences(json_t *config, const json_t *facts, const char **first)
 {

@@ -24,8 +24,10 @@ struct eti_ablation {
     char run[ETI_ABLATION_NAME]; /* the newest that has all of them */
     char metric[ET_METRIC_NAME];
     bool less;    /* is better */
-    int n_differ; /* settings of the recipe that those runs have otherwise; methods are */
-    char differs[ETI_ABLATION_NAME]; /* no settings. The first of them; "" */
+    /* Settings of the recipe that those runs have otherwise, methods left out; the
+     * first of them, "" where there is none. */
+    int n_differ;
+    char differs[ETI_ABLATION_NAME];
     struct eti_ablation_runs with;
     struct {
         char name[ETI_ABLATION_NAME];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* step.h: the parts of a batch's time, as the ranks say them in records of "health", and
- * their series.
+/* step.h: the parts of a batch's time, as the ranks say them in records of "health",
+ * and their series.
  *
  * A model has a series "step/step_ms" of the whole step, and "step/NUMBER" of each part
  * that rank 0 says. Their points come with that rank's records, about one a second, and
