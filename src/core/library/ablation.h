@@ -23,7 +23,7 @@ struct eti_ablation {
     int n;                       /* methods; 0: no run tells */
     char run[ETI_ABLATION_NAME]; /* the newest that has all of them */
     char metric[ET_METRIC_NAME];
-    bool less;    /* is better */
+    bool less; /* is better */
     /* Settings of the recipe that those runs have otherwise, methods left out; the
      * first of them, "" where there is none. */
     int n_differ;
