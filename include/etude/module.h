@@ -309,7 +309,8 @@ ET_NODISCARD et_status et_module_unfreeze(struct et_ctx *cx, struct et_module *m
 /* ---- surgery ---- */
 
 /* For instances of TYPE (its subclasses too). INDEX counts those met so far. *OUT: the
- * replacement with one reference, or NULL to keep OLD. It may hold OLD as a child. */
+ * replacement with one reference, or NULL to keep OLD. It may hold OLD as a child. A
+ * child of OLD may be dropped, and is not visited then. */
 struct et_surgery_policy {
     const struct et_module_class *type;
     et_status (*replace)(struct et_ctx *cx, struct et_module *old, int index,

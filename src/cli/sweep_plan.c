@@ -361,7 +361,7 @@ add_lines(struct cli *c, const struct space *s, json_t *runs)
             cli_fail(c, CLI_E_VALUE, NULL, "%s:%d: '%s' is not key=value", c->opt.list,
                      number, json_string_value(word));
         if (code == CLI_OK && json_array_size(set) > 0)
-            json_array_append(runs, new_run(json_incref(set)));
+            json_array_append_new(runs, new_run(json_incref(set)));
         json_decref(set);
     }
     fclose(f);

@@ -203,6 +203,47 @@ wrap(struct et_ctx *c, struct et_module *old, int index, void *data,
     return ET_OK;
 }
 
+/* Of the first one met, the second child goes. */
+static et_status
+drop_second(struct et_ctx *c, struct et_module *old, int index, void *data,
+            struct et_module **out)
+{
+    (void)c, (void)data, (void)out;
+    if (index == 0)
+        et_module_free(&old->items[1].module);
+    return ET_OK;
+}
+
+static et_status
+count(struct et_ctx *c, struct et_module *old, int index, void *data,
+      struct et_module **out)
+{
+    (void)c, (void)old, (void)out;
+    *(int *)data = index + 1;
+    return ET_OK;
+}
+
+static void
+surgery_drops(void)
+{
+    struct et_module *m = row(), *group;
+    struct et_surgery s;
+    int seen = 0;
+    const struct et_surgery_policy policies[] = {{&et_sequential_class, drop_second},
+                                                 {&et_linear_class, count}};
+    must(et_module_add(cx, m, "a", &et_sequential_class, NULL));
+    group = m->items[0].module;
+    for (const char *const *name = (const char *const[]){"0", "1", "2", NULL}; *name;
+         name++)
+        must(ET_ADD(cx, group, *name, linear, .in_features = 2, .out_features = 2));
+    must(et_module_replace(cx, m, policies, 2, &seen, &s));
+    ok(!group->items[1].module && group->items[2].module,
+       "a policy may drop a child of what it is given");
+    is_int(seen, 2, "which is not visited then, as those beside it are");
+    et_surgery_release(&s);
+    et_module_free(&m);
+}
+
 static void
 surgery(void)
 {
@@ -577,6 +618,7 @@ main(void)
     draws();
     refusals();
     surgery();
+    surgery_drops();
     freezing();
     must(et_device_open(cx, "ref", 0, 1, &dev));
     pool_sizes();

@@ -57,12 +57,35 @@ static void
 relink(struct edges *e, struct et_module *before, struct et_module *after)
 {
     for (int i = 0; i < e->n; i++) {
-        if (e->v[i].child != before)
+        if (e->v[i].child != before || *e->v[i].slot != before)
             continue;
         struct et_module *old = *e->v[i].slot;
         *e->v[i].slot = et_module_ref(after);
         et_module_free(&old);
     }
+}
+
+/* A policy may drop a child that the walk has yet to come to. */
+static void
+hold_children(const struct edges *e)
+{
+    for (int i = 0; i < e->n; i++)
+        if (e->v[i].first)
+            (void)et_module_ref(e->v[i].child);
+}
+
+static void
+release_children(const struct edges *e)
+{
+    for (int i = 0; i < e->n; i++)
+        if (e->v[i].first)
+            et_module_free(&e->v[i].child);
+}
+
+static bool
+is_dropped(const struct et_module *held)
+{
+    return held->refs == 1;
 }
 
 static et_status
@@ -104,9 +127,11 @@ et_module_replace(struct et_ctx *cx, struct et_module *root,
     if (status == ET_OK)
         status = et_alloc(cx, (size_t)(n + 1) * sizeof(int), &met);
     out->pair = pairs;
+    hold_children(&e);
     for (int i = 0; i < e.n && status == ET_OK; i++)
-        if (e.v[i].first)
+        if (e.v[i].first && !is_dropped(e.v[i].child))
             status = replace_one(cx, &e, e.v[i].child, policies, n, met, data, out);
+    release_children(&e);
     et_free(cx, met);
     et_free(cx, e.v);
     return status;
