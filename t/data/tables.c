@@ -385,6 +385,35 @@ test_arrays(void)
     finish(&o);
 }
 
+/* A folder with an .npz for each part. */
+static void
+test_parts(void)
+{
+    static struct zip z;
+    static uint8_t npy[256];
+    static const int count[] = {3, 2};
+    char folder[400], name[32], shape[16];
+    double v[3] = {1, 2, 3};
+    snprintf(folder, sizeof folder, "%s/parts", scratch_folder());
+    mkdir(folder, 0777);
+    for (int k = 0; k < 2; k++) {
+        memset(&z, 0, sizeof z);
+        snprintf(shape, sizeof shape, "(%d, 1)", count[k]);
+        size_t n = make_npy(npy, "<f8", shape, v, (size_t)count[k] * sizeof *v);
+        add_file(&z, "x.npy", npy, n, false);
+        add_file(&z, "y.npy", npy, n, false);
+        snprintf(name, sizeof name, "parts/%s.npz", et_split_names[k]);
+        write_file(name, z.bytes, end_zip(&z), false);
+    }
+    for (int k = 0; k < 2; k++) {
+        struct opened o;
+        need(cx, try_open(&o, "npy", folder, SET("split", et_split_names[k])));
+        is_int(o.data->facts.n_samples, count[k], "a folder has an .npz, to %s",
+               et_split_names[k]);
+        finish(&o);
+    }
+}
+
 static void
 test_bad_arrays(void)
 {
@@ -399,6 +428,7 @@ test_bad_arrays(void)
         {"<f4", "(2, 4611686018427387904)", "more numbers than there can be", 8},
         {"<f4", "(1, 1, 1, 1, 1, 1, 1)", "more than 6 axes", 8},
         {"<f4", "()", "has no samples", 4},
+        {"<f4", "(0, 3)", "has no samples", 0},
         {"<f4", "(4,)", "is cut off: 8 bytes of 16", 8},
     };
     char folder[400];
@@ -431,6 +461,7 @@ main(void)
     test_splits();
     test_bad_tables();
     test_arrays();
+    test_parts();
     test_bad_arrays();
     et_ctx_free(&cx);
     return done();

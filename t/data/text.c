@@ -191,6 +191,46 @@ test_masked(void)
     et_dataset_close(&d);
 }
 
+/* Of a tokenizer whose first token is a mark that stands in texts, too. */
+static void
+test_first_mark(void)
+{
+    static const char unknown[] = "and God said \xc9\xb8 unto \xca\x98 the\n";
+    char path[512], pieces[512];
+    struct et_dataset *d;
+    struct eti_room room = {0};
+    int64_t marks = 0, chosen = 0, others = 0;
+    snprintf(path, sizeof path, "%s/unknown.txt", scratch_folder());
+    snprintf(pieces, sizeof pieces, "%.*s/unigram.json",
+             (int)(strrchr(bert, '/') - bert), bert);
+    FILE *f = fopen(path, "w");
+    for (int i = 0; f && i < 200; i++)
+        fputs(unknown, f);
+    if (!f || fclose(f) != 0)
+        bail("%s: cannot write it", path);
+    need(cx, try_open("masked_text",
+                      OPTIONS(key("path", path), key("tokenizer", pieces),
+                              "document=line", "seq_len=32", "mask_prob=0.5"),
+                      &d));
+    for (int64_t at = 0; at < d->facts.n_samples; at++) {
+        struct et_rng draws = eti_sample_draws(3, at);
+        struct et_sample s;
+        struct et_error why;
+        bool broken;
+        need(cx, eti_sample_read(d, at, &draws, &room, &s, &why, &broken));
+        const int32_t *token = s.v[0].data, *target = s.v[1].data;
+        for (int64_t i = 0; i < s.v[0].shape[0]; i++) {
+            chosen += target[i] == 0;
+            marks += target[i] == ET_IGNORE_INDEX && token[i] == 0;
+            others += target[i] > 0;
+        }
+    }
+    ok(marks > 100 && others > 100 && chosen == 0,
+       "an unknown token, number 0, is never chosen (%lld stay)", (long long)marks);
+    eti_room_free(&room);
+    et_dataset_close(&d);
+}
+
 /* ---- documents kept apart ---- */
 
 static struct et_dataset *
@@ -474,6 +514,7 @@ main(void)
     setenv("XDG_CACHE_HOME", scratch_folder(), 1);
     test_stream();
     test_masked();
+    test_first_mark();
     test_batches();
     test_apart();
     test_refused();
