@@ -212,6 +212,22 @@ test_packed_text(void)
     et_dataset_close(&d);
 }
 
+/* Lines without a letter are no documents, wherever they stand. */
+static void
+test_empty_lines(void)
+{
+    static const char text[] = "\n\naaaa\n\n\nbbbb\ncccc\n\n\n\ndddd\n\n";
+    static const char *const packing[] = {"wrapped", "best_fit"};
+    char path[512];
+    snprintf(path, sizeof path, "%s",
+             write_file("empty.txt", text, sizeof text - 1, false));
+    for (int i = 0; i < 2; i++) {
+        struct seen c = look_at_both(path, "8", packing[i], "document");
+        ok(c.tokens == 16 && c.targets == 12 && c.wrong + c.crossing + c.unmarked == 0,
+           "%s: empty lines have no tokens", packing[i]);
+    }
+}
+
 /* ---- instructions ---- */
 
 static struct et_dataset *
@@ -430,6 +446,7 @@ main(void)
     test_best_fit();
     test_long_sequences();
     test_packed_text();
+    test_empty_lines();
     test_pairs();
     test_truncation();
     test_messages();

@@ -244,6 +244,8 @@ tar(void)
            strcmp(o.data->facts.class_names[2], "kind 5") == 0 && label_at(&o, 5) == 2,
        "a folder has its .tar files, and JSON its texts");
     finish(&o);
+    refused(ET_EFORMAT, "no number or text 'of' in it", "tar_shards", "wds",
+            SET("target", "json", "json_key", "of"), "another key, of a list,");
     put_seed("long/gnu.tar", "tar-gnu");
     put_seed("long/pax.tar", "tar-pax");
     need(cx, try_open(&o, "tar_shards", "long", NULL));

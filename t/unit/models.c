@@ -306,6 +306,69 @@ leaf(enum et_dtype dtype, int ndim, const int64_t *shape)
     return t;
 }
 
+/* The loss is the one that a recipe names; where it names none, the target's. */
+static void
+choices_of_losses(void)
+{
+    static const struct et_field image = {
+        .name = "image", .dtype = ET_F32, .ndim = 1, .shape = {7}};
+    static const struct {
+        enum et_dtype target;
+        const char *named, *want;
+    } rows[] = {
+        {ET_I32, NULL, "soft_cross_entropy"},
+        {ET_I32, "focal", "focal"},
+        {ET_F32, NULL, "mse"},
+        {ET_F32, "mse", "mse"},
+        {ET_F32, "l1", "l1"},
+        {ET_F32, "huber", "huber"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_field field[2] = {image, {.name = "target"}};
+        const char *const set[] = {"loss", rows[i].named, NULL};
+        field[1].dtype = rows[i].target;
+        const struct et_model_facts facts = {
+            .channels = 7, .num_classes = 3, .field = field, .n_fields = 2};
+        struct et_model *m = make("mlp", &facts, rows[i].named ? set : NULL);
+        is_str(m->loss->info.name, rows[i].want, "a target of %s, loss %s",
+               et_dtype_name(rows[i].target),
+               rows[i].named ? rows[i].named : "unnamed");
+        et_model_free(&m);
+    }
+}
+
+/* FLOPs of an evaluation of one 32 x 32 image by a resnet8 with STEM. */
+static double
+flops_of(const char *stem)
+{
+    struct et_model *m = make("resnet8", &cifar, (const char *[]){"stem", stem, NULL});
+    struct et_plan_info info;
+    struct et_graph *g;
+    must(et_module_bind(cx, m->root, dev, ET_PARAM | ET_BUFFER, 3));
+    must(et_graph_new(cx, dev, &g));
+    struct et_tensor *x = leaf(ET_F32, 4, (const int64_t[]){1, 3, 32, 32});
+    struct et_forward f = {.g = g};
+    struct et_tensor *y = et_model_forward(m, &f, x);
+    must(et_plan(g, &y, 1, &info));
+    et_graph_free(&g);
+    et_tensor_free(&x);
+    et_model_free(&m);
+    return (double)info.flops;
+}
+
+/* A strided stem leaves a quarter of the positions, that of ImageNet with its pooling a
+ * sixteenth, and has 49 terms in place of 9. */
+static void
+strides_of_stems(void)
+{
+    double small = flops_of("small"), strided = flops_of("strided") / small,
+           imagenet = flops_of("imagenet") / small;
+    ok(strided > 0.24 && strided < 0.27, "a strided stem leaves a quarter: %.3f",
+       strided);
+    ok(imagenet > 0.06 && imagenet < 0.13, "that of ImageNet a sixteenth: %.3f",
+       imagenet);
+}
+
 /* The logits of X in an evaluation do not depend on what RNG says is drawn: nothing is
  * dropped there. */
 static void
@@ -482,6 +545,8 @@ main(void)
     must(et_device_open(cx, "ref", 0, 1, &dev));
     forwards();
     flops();
+    strides_of_stems();
+    choices_of_losses();
     side_by_side();
     et_device_close(&dev);
     struct et_alloc_stats stats;
