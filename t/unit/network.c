@@ -2,6 +2,7 @@
 /* Networks spelled out with ways around layers: against a model that is built in, names
  * of parameters, values by their names, fields, and what is refused. */
 #include "core/models/outline.h"
+#include "core/models/ways.h"
 #include "etude/etude.h"
 #include "etude/nn.h"
 #include "t/tap.h"
@@ -364,6 +365,52 @@ batch_fields(void)
     et_model_free(&m);
 }
 
+/* Whoever tries a network without data makes each field that any part of it reads. */
+static void
+fields_of_parts(void)
+{
+    static const struct et_field more[] = {
+        {.name = "values",
+         .kind = ET_FIELD_VALUES,
+         .dtype = ET_F32,
+         .ndim = 1,
+         .shape = {3}},
+        {.name = "target", .kind = ET_FIELD_VALUES, .dtype = ET_I32},
+        {.name = "day", .dtype = ET_F32, .ndim = 1, .shape = {3}},
+        {.name = "hour", .dtype = ET_F32, .ndim = 1, .shape = {3}},
+        {.name = "town", .dtype = ET_F32, .ndim = 1, .shape = {3}},
+    };
+    static const struct {
+        const char *network, *read;
+    } rows[] = {
+        {"[relu]", ""},
+        {"[add: hour]", " hour"},
+        {"[add: [day, hour]]", " day hour"},
+        {"[mul: [day, hour, town]]", " day hour town"},
+        {"[concat: [town, day], linear: {out: 3}]", " town day"},
+        {"[add: day, relu, add: hour, add: day]", " day hour"},
+    };
+    const struct et_model_facts facts = {
+        .channels = 3, .num_classes = 3, .field = more, .n_fields = 5};
+    struct et_tensor *x;
+    must(et_tensor_new(cx, dev, ET_F32, 2, (const int64_t[]){2, 3}, ET_ROW_MAJOR, "x",
+                       &x));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char names[64] = "";
+        struct et_samples samples;
+        struct et_model *m;
+        must(make(NULL, rows[i].network, &facts, &m));
+        must(eti_ways_samples(cx, m->root, dev, x, &samples));
+        for (int k = 0; k < samples.n_others; k++)
+            snprintf(names + strlen(names), sizeof names - strlen(names), " %s",
+                     samples.other[k].name);
+        is_str(names, rows[i].read, "%s reads its fields", rows[i].network);
+        eti_ways_release(&samples);
+        et_model_free(&m);
+    }
+    et_tensor_free(&x);
+}
+
 /* A field of a number for each pixel, as masks are, is a channel. */
 static void
 field_of_pixels(void)
@@ -498,6 +545,7 @@ main(void)
     named_values();
     joined_numbers();
     batch_fields();
+    fields_of_parts();
     field_of_pixels();
     refusals();
     et_device_close(&dev);
