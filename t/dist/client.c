@@ -113,6 +113,29 @@ test_stale(void)
     talk_restart(&h, &watch);
 }
 
+/* One that does not come back by itself, and none that does, tells a time below 0 until
+ * it calls again. */
+static void
+test_no_retry(void)
+{
+    const struct etd_client_options o = {.channel = {.target = "/nonexistent/socket"},
+                                         .once = true};
+    struct etd_client *c;
+    if (etd_client_open(h.cx, &o, &c) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    step(c);
+    ok(look(c)->link == ETD_LINK_DISCONNECTED && look(c)->retry_in > 0,
+       "a viewer that finds no hub tells when it would call again");
+    for (int i = 0; i < 8; i++)
+        pass(c);
+    is_near(look(c)->retry_in, 0, 0, "never less than no time");
+    is_int(c->attempts, 1, "where it is to call once it does not call again");
+    etd_client_retry(c);
+    step(c);
+    is_int(look(c)->link, ETD_LINK_DISCONNECTED, "unless it is told to");
+    etd_client_close(&c);
+}
+
 /* Seconds until C tries again, as a part of WANTED. */
 static double
 share(const struct etd_client *c, double wanted)
@@ -698,6 +721,7 @@ static const struct talk_limit limits[] = {
     {"5.8", "a PING after 1 s", test_beat},
     {"5.8", "stale after 3 s, disconnected after 10 s", test_stale},
     {"5.8", "retries after 1, 2, 4 ... 30 s", test_retries},
+    {"5.8", "or none", test_no_retry},
     {"5.9", "a handshake of 5 s", test_handshake},
     {"5.5", "a snapshot is what was announced", test_snapshot},
     {"5.9", "a snapshot of 16 MiB", test_snapshot_size},

@@ -83,6 +83,28 @@ test_credit(void)
     talk_close(&v);
 }
 
+/* However much credit a viewer gives, 65,536 messages are all that it is sent for. */
+static void
+test_most_credit(void)
+{
+    enum { MOST = 65536, PARTS = 16 };
+    struct talk v = join(1 << 30);
+    for (int i = 0; i < 3; i++)
+        if (talk_ping(&v, MOST) != ETD_PONG)
+            bail("a viewer that gives credit is left: %s", v.code);
+    for (int i = 0; i <= PARTS; i++) {
+        talk_tell(&watch, i < PARTS ? MOST / PARTS : 10, 0);
+        while (v.seq < h.log.seq && v.records < MOST && !talk_is_over(talk_hear(&v)))
+            ;
+    }
+    ok(is_served(&v) && is_served(&v), "a viewer gives credit again and again");
+    is_int(v.records, MOST, "and is sent 65,536 messages, and no more");
+    ok(talk_ping(&v, 4) == ETD_PONG && is_served(&v) && is_served(&v),
+       "it gives credit for four more");
+    is_int(v.records, MOST + 4, "and is sent four");
+    talk_close(&v);
+}
+
 static void
 test_snapshot_credit(void)
 {
@@ -607,6 +629,7 @@ test_strangers(void)
 
 static const struct talk_limit limits[] = {
     {"5.7", "256 messages, unless a viewer grants others", test_credit},
+    {"5.7", "65,536 messages of credit", test_most_credit},
     {"5.7", "credit for the parts of a snapshot", test_snapshot_credit},
     {"5.7", "1 s for which a snapshot is shared", test_snapshot_shared},
     {"5.7", "8 MiB for 10 s", test_eight_mib},

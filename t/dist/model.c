@@ -150,7 +150,12 @@ test_evaluations(struct et_ctx *cx)
         "ep 3  Accuracy nan  CrossEntropy 2.0000",
         "ep 4  Accuracy 0.7500  CrossEntropy 2.0000",
     };
-    static const char *const places[] = {"ep 0.5  ", "ep 1  "};
+    static const struct {
+        int64_t ba;
+        const char *text;
+    } places[] = {{1, "ep 0.01  "},   {27, "ep 0.34  "},    {33, "ep 0.41  "},
+                  {40, "ep 0.5  "},   {80, "ep 1  "},       {81, "ep 1.01  "},
+                  {799, "ep 9.99  "}, {8100, "ep 101.25  "}};
     need(cx, etd_model_new(cx, &m));
     for (int i = 0; i < 4; i++) {
         struct et_log_entry e[] = {
@@ -181,20 +186,57 @@ test_evaluations(struct et_ctx *cx)
                               .entry = &length,
                               .n = 1};
     need(cx, etd_model_apply(m, &begin));
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < (int)(sizeof places / sizeof *places); i++) {
         struct et_log_entry e = {.name = "metrics/eval/Accuracy", .value = 0.5};
         struct et_record r = {.kind = ET_RECORD_EVAL,
                               .seq = i + 2,
                               .t = 1e9 + i,
-                              .ba = 40 * (i + 1),
+                              .ba = places[i].ba,
                               .text = "eval",
                               .entry = &e,
                               .n = 1};
         need(cx, etd_model_apply(m, &r));
-        ok(strncmp(etd_model_event(m, i + 1)->text, places[i], strlen(places[i])) == 0,
-           "that after batch %d of 80 a part of an epoch: %s", 40 * (i + 1), places[i]);
+        ok(strncmp(etd_model_event(m, i + 1)->text, places[i].text,
+                   strlen(places[i].text)) == 0,
+           "that after batch %d of 80 a part of an epoch: %s", (int)places[i].ba,
+           etd_model_event(m, i + 1)->text);
     }
     etd_model_free(&m);
+}
+
+/* Values of three batches, in every order in which they may come. */
+static void
+test_late(struct et_ctx *cx)
+{
+    int wrong = 0;
+    for (int order = 0; order < 3 * 3 * 3; order++) {
+        struct etd_model *m;
+        unsigned seen = 0;
+        need(cx, etd_model_new(cx, &m));
+        for (int i = 0, left = order; i < 3; i++, left /= 3) {
+            const int ba = 2 + left % 3;
+            const struct et_log_entry e = {"loss", ba};
+            need(cx, etd_model_apply(m, &(struct et_record){.kind = ET_RECORD_METRIC,
+                                                            .seq = i + 1,
+                                                            .t = 1e9,
+                                                            .ba = ba,
+                                                            .entry = &e,
+                                                            .n = 1}));
+            seen |= 1u << ba;
+        }
+        const struct etd_series *s = etd_model_series(m, "loss");
+        int n = 0, values = 0;
+        for (int ba = 0; ba < 8; ba++)
+            if (seen >> ba & 1) {
+                wrong += n >= s->n_bins || s->bin[n].bin != ba || s->bin[n].min != ba ||
+                         s->bin[n].max != ba;
+                values += n < s->n_bins ? s->bin[n].n : 0;
+                n++;
+            }
+        wrong += s->n_bins != n || values != 3;
+        etd_model_free(&m);
+    }
+    is_int(wrong, 0, "values have their places, in whatever order they come");
 }
 
 static void
@@ -529,6 +571,7 @@ main(void)
     test_series(m);
     test_rest(m);
     test_evaluations(cx);
+    test_late(cx);
     test_estimate(cx);
     test_resume(cx);
     test_snapshots(cx, m);

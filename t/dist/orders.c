@@ -303,6 +303,52 @@ test_same_answers(void)
     }
 }
 
+/* A run of which so many commands are known already, as a log that its hubs wrote
+ * before; a row of them comes again. */
+static void
+test_many(void)
+{
+    enum { MANY = 1000, STEP = 23 };
+    char path[256];
+    int right = 0, asked = 0;
+    talk_close(&watch);
+    house_kill(&h);
+    snprintf(path, sizeof path, "%s/control.log", h.directory);
+    FILE *f = fopen(path, "a");
+    if (!f)
+        bail("no %s", path);
+    for (int i = 0; i < MANY; i++)
+        fprintf(f,
+                "{\"id\":\"%08x%024x\",\"answer\":\"APPLIED\",\"step\":%d,\"rev\":%d,"
+                "\"code\":0,\"text\":\"number %d\"}\n",
+                (unsigned)i * 2654435761u, i, i, 2 * i, i);
+    if (fclose(f) != 0)
+        bail("cannot write %s", path);
+    talk_restart(&h, &watch);
+    const int64_t before = h.commands;
+    for (int i = 0; i < MANY; i += STEP, asked++) {
+        char text[32];
+        struct etd_command c = {.op = ETD_OP_PAUSE, .if_rev = -1, .ttl_ms = 60000};
+        const struct etd_head head = talk_head();
+        const uint32_t key = (uint32_t)i * 2654435761u;
+        for (int k = 0; k < 4; k++) {
+            c.id[k] = (unsigned char)(key >> (24 - 8 * k));
+            c.id[12 + k] = (unsigned char)((uint32_t)i >> (24 - 8 * k));
+        }
+        struct talk t = join("many");
+        send_to(&t, &head, &c);
+        struct etd_answer a = hear(&t);
+        snprintf(text, sizeof text, "number %d", i);
+        right += a.kind == ETD_APPLIED && a.step == i && a.rev == 2 * i &&
+                 strcmp(a.text, text) == 0;
+        talk_close(&t);
+        talk_pass(&watch, 0.125);
+    }
+    is_int(right, asked, "of a thousand commands each that comes again has its answer");
+    house_supervise(&h);
+    is_int(h.commands, before, "and none is passed on");
+}
+
 /* ---- 6.6 ---- */
 
 static void
@@ -405,6 +451,7 @@ static const struct talk_limit limits[] = {
     {"6.3", "once, for the life of the run", test_time_left},
     {"6.3", "answered over the connection that asked last", test_other_connection},
     {"6.3", "answered as it was", test_same_answers},
+    {"6.3", "however many there are", test_many},
     {"6.6", "10 commands a second", test_rate},
     {"6.1", "a lease of 30 s, of one holder", test_lease},
 };

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/journal/events.h"
 #include "dist/run/rank_impl.h"
 #include "etude/run.h"
 #include "t/data/fixture.h"
@@ -220,6 +221,51 @@ test_requests(struct et_ctx *cx, struct etd_board *board, int first, int number)
     etd_board_clear(board);
 }
 
+/* ---- requests of a run that goes on ---- */
+
+/* Settings that people had changed, each another: all of them are made again, in their
+ * order. What was refused, or is no setting, is not. */
+static void
+test_replay(struct et_ctx *cx)
+{
+    static const int lengths[] = {0, 1, 15, 16, 17, 32, 33, 100};
+    static const unsigned char id[ETI_EVENTS_ID] = "replay";
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        struct eti_events_writer w;
+        struct et_request *list;
+        char text[128];
+        int n, wrong = 0;
+        remove("place/events.log");
+        need(cx, eti_events_begin(cx, "place", id, &w));
+        for (int k = 0; k < lengths[i]; k++) {
+            struct et_record r = {
+                .kind = ET_RECORD_COMMAND, .ba = 10 + k, .text = text};
+            snprintf(text, sizeof text, "uid:%d set a.b%d %d -> 0 -> %d", k, k, 2 * k,
+                     2 * k);
+            eti_events_write(&w, &r);
+            snprintf(text, sizeof text, "uid:1 set a.c%d 1 -> refused: no", k);
+            eti_events_write(&w, &r);
+            snprintf(text, sizeof text, "uid:1 pause -> paused");
+            eti_events_write(&w, &r);
+        }
+        eti_events_end(&w);
+        need(cx, etd_rank_replay(cx, "place", &list, &n));
+        for (int k = 0; k < n && k < lengths[i]; k++) {
+            snprintf(text, sizeof text, "a.b%d", k);
+            wrong += list[k].op != ET_REQUEST_SET || strcmp(list[k].key, text) != 0 ||
+                     list[k].step != 10 + k;
+        }
+        ok(n == lengths[i] && wrong == 0, "of %d changed settings %d are made again",
+           lengths[i], n);
+        et_free(cx, list);
+    }
+    struct et_request *list;
+    int n;
+    need(cx, etd_rank_replay(cx, "nothing", &list, &n));
+    ok(n == 0 && et_error_get(cx)->status == ET_OK, "of a log that is not there none");
+    et_free(cx, list);
+}
+
 int
 main(void)
 {
@@ -238,6 +284,7 @@ main(void)
     for (int number = 0; number < 2; number++)
         test_requests(cx, board, 0, number);
     test_requests(cx, board, BASE, 0);
+    test_replay(cx);
     etd_board_free(&board);
     et_ctx_free(&cx);
     return done();

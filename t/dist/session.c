@@ -478,6 +478,45 @@ test_unreadable(void)
         bail("cannot move %s back", path);
 }
 
+static int
+count_records(void)
+{
+    int n = 0;
+    for (int i = 0; i < heard_n; i++)
+        n += (int)heard_frame(i).head.kind < ET_RECORD_COUNT;
+    return n;
+}
+
+/* The credit that a viewer of a run that is there gives is for the run's hub. */
+static void
+test_live_credit(void)
+{
+    static const int64_t given[] = {5, 100};
+    const struct timespec pause = {0, 1000000};
+    int code = -1;
+    h.seams = &eti_system;
+    write_state("running", getpid());
+    if (!house_start(&h, &code))
+        bail("no hub (%d)", code);
+    for (size_t i = 0; i < 2; i++) {
+        struct etd_session *s = heard_open(false);
+        heard_hello(s, 1, h.name, 0, given[i]);
+        for (int ms = 0; ms < 30000 && count_records() < given[i]; ms++) {
+            (void)etd_session_step(s);
+            nanosleep(&pause, NULL);
+        }
+        for (int ms = 0; ms < 30; ms++) {
+            (void)etd_session_step(s);
+            nanosleep(&pause, NULL);
+        }
+        is_int(count_records(), given[i], "a viewer of a run that is there is sent %d",
+               (int)given[i]);
+        leave(s);
+    }
+    house_kill(&h);
+    write_state("finished", 0);
+}
+
 int
 main(void)
 {
@@ -504,6 +543,7 @@ main(void)
     test_ended();
     test_question_rate();
     test_unreadable();
+    test_live_credit();
     house_end(&h);
     return done();
 }
