@@ -5,7 +5,6 @@
 #
 # ET_SRCDIR, ET_BUILDDIR: the sources, and a build of them whose configuration is taken.
 # The copy is ET_BUILDDIR/mutants; it stays, so that the next call builds little.
-#
 # t/mutants/AREA.txt holds the mutants of an area:
 #
 #   mutant NAME
@@ -17,7 +16,6 @@
 #
 # With "tests: all" they are those that run one of the lines that change, the fastest first,
 # until one fails or they have taken MINUTES: lines.pl knows them.
-#
 # A mutant is seen if one of its tests fails that passes without it, or takes longer than
 # LIMIT. Exit 1 if one is not seen, or is no mutant any more.
 use strict;
@@ -69,8 +67,7 @@ sub read_area {
     return @all;
 }
 
-# The copy as the sources are now. Files that are the same keep their times, so that make
-# builds what has changed.
+# The copy as the sources are now. Files that are the same keep their times, for make.
 sub copy_sources {
     make_path($tree);
     my @files = split /\0/, `cd '$src' && git ls-files -z --cached --others --exclude-standard`;
@@ -91,7 +88,7 @@ sub run_logged {
 sub configure {
     my ($flags) = slurp("$built/config.log") =~ m{^  \$ \S*configure ?(.*)$}m;
     # What a defect leaves unused is no reason not to try it; the others are config.status's.
-    $flags =~ s/--(enable-werror|no-create|no-recursion)//g;
+    $flags =~ s/--(enable-werror|no-create|no-recursion)|-Werror\b(=[\w-]+)?//g;
     run_logged("cd '$tree' && { [ -x configure ] || autoreconf -i; } && mkdir -p build && "
           . "cd build && { [ -f Makefile ] || ../configure -q $flags; }")
       or die "the copy cannot be configured: $log\n";
@@ -111,8 +108,7 @@ sub build {
 sub passes {
     my ($test) = @_;
     my $command = is_program($test) ? "build/$test" : "$test";
-    my $root = `cd '$tree' && pwd`;
-    chomp $root;
+    chomp(my $root = `cd '$tree' && pwd`);
     return run_logged("cd '$tree' && ET_SRCDIR='$root' ET_BUILDDIR='$root/build' "
           . "OMP_NUM_THREADS=1 ETUDE_CACHE_DIR='$root/build/t/cache' "
           . "prove -Q --exec 'timeout -k 5 $LIMIT' $command | grep -x 'Result: PASS'");
@@ -129,9 +125,7 @@ sub apply {
     return if $at < 0 || $m->{old} eq '' || index($text, $m->{old}, $at + 1) >= 0;
     my $line = 1 + substr($text, 0, $at) =~ tr/\n//;
     $m->{lines} = [ $line .. $line - 1 + $m->{old} =~ tr/\n// ];
-    my $mutated = $text;
-    substr($mutated, $at, length $m->{old}) = $m->{new};
-    spew($path, $mutated);
+    spew($path, substr($text, 0, $at) . $m->{new} . substr($text, $at + length $m->{old}));
     return $text;
 }
 
@@ -143,18 +137,18 @@ sub tests_of {
     return map { /^ *\S+ (\S+)$/ } split /\n/, $answer;
 }
 
-# As "all" has it. (A test that fails is run once more: there may be other reasons.)
-sub try_all {
-    my ($m) = @_;
-    my @tests = tests_of($m);
-    return 'NO TEST RUNS IT' if !@tests;
-    return 'DOES NOT BUILD' if !build();
+# (Of "all", a test that fails is run once more: there may be other reasons.)
+sub look {
+    my ($m, @tests) = @_;
+    my $all = $m->{tests} eq 'all';
+    return $all ? 'NO TEST RUNS IT' : 'NO TEST PASSES WITHOUT IT' if !@tests;
+    return 'DOES NOT BUILD' if !build($all ? () : @tests);
     my ($spent, $done) = (0, 0);
     for my $test (@tests) {
-        last if $spent > 60 * $MINUTES;
-        run_logged("make -s -C '$tree/build' $test") if is_program($test);
+        last if $all && $spent > 60 * $MINUTES;
+        run_logged("make -s -C '$tree/build' $test") if $all && is_program($test);
         my $begin = time;
-        return "seen by $test" if !passes($test) && !passes($test);
+        return "seen by $test" if !passes($test) && !($all && passes($test));
         $spent += time - $begin;
         $done++;
     }
@@ -164,25 +158,11 @@ sub try_all {
 # "seen by TEST", "NOT SEEN", or why it is no mutant.
 sub try {
     my ($m, $broken) = @_;
-    my @tests = grep { !$broken->{$_} } split ' ', $m->{tests};
-    return 'NO TEST PASSES WITHOUT IT' if !@tests;
     my $text = apply($m);
     return 'ITS LINES ARE NOT THERE' if !defined $text;
-    if ($m->{tests} eq 'all') {
-        my $result = try_all($m);
-        spew("$tree/$m->{file}", $text);
-        return $result;
-    }
-    my $result = 'NOT SEEN';
-    if (!build(@tests)) {
-        $result = 'DOES NOT BUILD';
-    } else {
-        for my $test (@tests) {
-            next if passes($test);
-            $result = "seen by $test";
-            last;
-        }
-    }
+    my @tests =
+      $m->{tests} eq 'all' ? tests_of($m) : grep { !$broken->{$_} } split ' ', $m->{tests};
+    my $result = look($m, @tests);
     spew("$tree/$m->{file}", $text);
     return $result;
 }
@@ -199,13 +179,9 @@ copy_sources();
 configure();
 my %tests = map { $_ => 1 } grep { $_ ne 'all' } map { split ' ', $_->{tests} } @all;
 build(sort keys %tests) or die "the copy does not build: $log\n";
-my %broken;
-for my $test (sort keys %tests) {
-    next if passes($test);
-    $broken{$test} = 1;
-    print "$test fails without a mutant, and is left out\n";
-}
-my (%seen, %of, $lost);
+my %broken = map { $_ => 1 } grep { !passes($_) } sort keys %tests;
+print "$_ fails without a mutant, and is left out\n" for sort keys %broken;
+my ($lost, %seen, %of) = (0);
 $| = 1;
 for my $m (@all) {
     my $result = try($m, \%broken);
@@ -216,11 +192,7 @@ for my $m (@all) {
     printf "%-34s %s%s\n", $m->{name}, $result, $is_seen ? '' : ": $m->{what}";
 }
 print "\n";
-my ($sum, $count) = (0, 0);
-for my $area (sort keys %of) {
-    printf "%-34s %3d of %3d seen\n", $area, $seen{$area}, $of{$area};
-    $sum += $seen{$area};
-    $count += $of{$area};
-}
-printf "%-34s %3d of %3d seen, %.0f %%\n", 'all', $sum, $count, 100 * $sum / $count;
+printf "%-34s %3d of %3d seen\n", $_, $seen{$_}, $of{$_} for sort keys %of;
+my $sum = @all - $lost;
+printf "%-34s %3d of %3d seen, %.0f %%\n", 'all', $sum, scalar @all, 100 * $sum / @all;
 exit($lost ? 1 : 0);
