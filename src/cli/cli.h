@@ -160,7 +160,7 @@ struct cli {
     bool has_color;  /* ERR has */
     struct etd_rank *rank;          /* this process is a rank; NULL: it is not */
     int nproc;                      /* ranks of the run that is launched */
-    pid_t child[CLI_MOST_TOGETHER]; /* together.c: the other ranks of this command */
+    pid_t child[CLI_MOST_TOGETHER]; /* together.c: the ranks of this command */
     int n_children;
 };
 
@@ -200,11 +200,10 @@ int cli_ranks_share(struct cli *c);
 
 /* ---- together.c ---- */
 
-/* This process becomes one of the ranks of its command: those of --nproc, which it
- * starts, or of a launcher. Before anything has begun a thread. */
-int cli_together_start(struct cli *c);
-/* Waits for those that it has started. CODE, or that of one that failed. */
-int cli_together_end(struct cli *c, int code);
+/* Starts the ranks of --nproc, before anything has begun a thread. *IS_RANK: this process
+ * is one of them, or of a launcher's, or the only one, and goes on. Else it has waited
+ * for them, and returns the code of one that failed. */
+int cli_together_start(struct cli *c, bool *is_rank);
 
 /* ---- hidden.c ---- */
 

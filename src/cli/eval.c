@@ -130,12 +130,13 @@ run(struct cli *c, struct et_recipe *recipe, struct source *from, cli_use_model 
     if (recipe->eval_data.n == 0)
         return cli_fail(c, CLI_E_PARTS, "add eval_data='{name: ..., batch_size: ...}'",
                         "the recipe has no eval_data");
+    bool is_rank = true;
     int code = find_source(c, recipe, from);
     if (code == CLI_OK)
-        code = cli_together_start(c);
-    if (code == CLI_OK)
+        code = cli_together_start(c, &is_rank);
+    if (code == CLI_OK && is_rank)
         code = assemble_and_use(c, recipe, from, use, data);
-    return cli_together_end(c, code);
+    return code;
 }
 
 /* The operand is a recipe where it is a file, or looks like the path of one. */

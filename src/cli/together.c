@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* together.c: the ranks of a command that has no supervisor, as eval and predict: N
- * processes of this one, or those that a launcher has started. Rank 0, which is the
- * process that was there, prints and writes; each says what went wrong with it. */
+ * processes that this one starts and waits for, or those that a launcher has started.
+ * Rank 0 prints and writes; each says what went wrong with it. What a rank that a signal
+ * ended cannot say, the process that waits does. */
 #include "config.h"
 
 #include <errno.h>
@@ -54,17 +55,76 @@ be_rank(struct cli *c, int rank, pid_t parent)
 {
     c->n_children = 0;
     c->rank_env.rank = c->rank_env.local_rank = rank;
-    close(c->rank_env.listener);
-    c->rank_env.listener = -1;
+    if (rank > 0) {
+        close(c->rank_env.listener);
+        c->rank_env.listener = -1;
+    }
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent)
         _exit(EXIT_FAILURE);
 }
 
+/* The rank of PID, which has ended; -1: it is another child. */
+static int
+take_rank(struct cli *c, pid_t pid)
+{
+    for (int r = 0; r < c->n_children; r++)
+        if (c->child[r] == pid) {
+            c->child[r] = 0;
+            return r;
+        }
+    return -1;
+}
+
+static void
+end_others(const struct cli *c)
+{
+    for (int r = 0; r < c->n_children; r++)
+        if (c->child[r] > 0)
+            kill(c->child[r], SIGTERM); /* it may wait for the one that has ended */
+}
+
+/* Waits for all ranks. Where several failed, a signal that nobody here sent was the
+ * reason: the others lost that rank, and their codes say no more. */
+static int
+wait_for_ranks(struct cli *c, int code)
+{
+    int killed = -1, signal = 0, status;
+    bool are_told = code != CLI_OK;
+    if (are_told)
+        end_others(c);
+    for (int left = c->n_children; left > 0;) {
+        const pid_t pid = waitpid(-1, &status, 0);
+        const int rank = pid > 0 ? take_rank(c, pid) : -1;
+        if (pid < 0 && errno != EINTR)
+            break;
+        if (rank < 0)
+            continue;
+        left--;
+        const bool is_ours =
+            are_told && WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM;
+        if (WIFSIGNALED(status) && !is_ours && killed < 0) {
+            killed = rank;
+            signal = WTERMSIG(status);
+        } else if (WIFEXITED(status) && code == CLI_OK) {
+            code = WEXITSTATUS(status);
+        }
+        if (!are_told && (WIFSIGNALED(status) || (status != 0 && rank == 0))) {
+            are_told = true;
+            end_others(c);
+        }
+    }
+    c->n_children = 0;
+    return killed < 0 ? code
+                      : cli_fail(c, CLI_E_RUN, NULL, "signal %d (%s) ended rank %d",
+                                 signal, strsignal(signal), killed);
+}
+
 int
-cli_together_start(struct cli *c)
+cli_together_start(struct cli *c, bool *is_rank)
 {
     int world = 1, code = cli_ranks_find(c);
+    *is_rank = true;
     if (code == CLI_OK)
         code = read_nproc(c, &world);
     if (code != CLI_OK || world == 1)
@@ -72,7 +132,7 @@ cli_together_start(struct cli *c)
     code = open_place(c, world);
     const pid_t parent = getpid();
     fflush(NULL);
-    for (int r = 1; r < world && code == CLI_OK; r++) {
+    for (int r = 0; r < world && code == CLI_OK; r++) {
         pid_t pid = fork();
         if (pid == 0) {
             be_rank(c, r, parent);
@@ -84,24 +144,9 @@ cli_together_start(struct cli *c)
         else
             c->child[c->n_children++] = pid;
     }
-    return code == CLI_OK ? CLI_OK : cli_together_end(c, code);
-}
-
-int
-cli_together_end(struct cli *c, int code)
-{
-    for (int i = 0; i < c->n_children; i++) {
-        int status = 0;
-        if (code != CLI_OK)
-            kill(c->child[i], SIGTERM); /* it may wait for this one */
-        while (waitpid(c->child[i], &status, 0) < 0 && errno == EINTR)
-            ;
-        if (code == CLI_OK && status != 0)
-            code = WIFEXITED(status)
-                       ? WEXITSTATUS(status)
-                       : cli_fail(c, CLI_E_RUN, NULL, "signal %d ended rank %d",
-                                  WTERMSIG(status), i + 1);
-    }
-    c->n_children = 0;
-    return code;
+    *is_rank = false;
+    if (c->rank_env.listener >= 0)
+        close(c->rank_env.listener);
+    c->rank_env.listener = -1;
+    return wait_for_ranks(c, code);
 }

@@ -53,6 +53,26 @@ run train two.yaml -n 2 train_data.batch_size=6 sync_batch_norm=true grad_accum=
 exits 65 "statistics of all ranks exclude microbatches"
 says err "sync_batch_norm excludes microbatches where there are 2 ranks" "says so"
 
+# A rank that a signal ends: whichever it is, the command says so, and ends.
+sed '/^eval_data/,$d' two.yaml >endless.yaml
+echo 'eval_data: {name: synthetic_images, num_samples: 30000000, batch_size: 3}' >>endless.yaml
+ranks_of() {
+    cat "/proc/$1/task/$1/children" 2>/dev/null
+}
+for rank in 0 2; do
+    "$etude" eval endless.yaml -n 3 >out 2>err &
+    pid=$!
+    until_true '[ "$(ranks_of $pid | wc -w)" -eq 3 ]'
+    ranks=$(ranks_of $pid)
+    kill -9 "$(echo $ranks | cut -d " " -f $((rank + 1)))"
+    wait $pid
+    code=$?
+    is "$code $(tail -n 1 err | grep -c "signal 9 (Killed) ended rank $rank")" "1 1" \
+        "rank $rank was killed: exit 1, and a line that says so"
+    until_true '! kill -0 $ranks 2>/dev/null'
+    ok $? "... with which the others end"
+done
+
 # What callbacks hold of an evaluation.
 track() {
     sed 's/"p":.*//' "$1/predictions/eval.track.jsonl" | tail -n 1
