@@ -15,6 +15,8 @@
 #include "cli/picture.h"
 #include "core/base/utf8.h"
 #include "core/data/look.h"
+#include "core/image/class_color.h"
+#include "tui/grid.h"
 
 enum {
     SAMPLES = 8,     /* that are shown if no limit is given */
@@ -77,6 +79,42 @@ show_row(const struct shown *s, int image, int mask, int64_t first, int n)
     return ET_OK;
 }
 
+/* Which class has which colour: those that the samples have, each with its swatch; only
+ * where there are colours. */
+static void
+show_classes(const struct shown *s, int mask)
+{
+    const enum cli_picture_form form = cli_picture_form(s->c);
+    const int64_t classes = s->look.info.field[mask].below;
+    char *const *names = (char *const *)s->look.facts->class_names;
+    int64_t count[ETI_LOOK_CLASSES] = {0};
+    const int width = terminal_width();
+    int used = 0;
+    if (form == CLI_PICTURE_ASCII || classes > ETI_LOOK_CLASSES)
+        return;
+    for (int64_t at = 0; at < s->n; at++)
+        eti_look_classes(&s->look, mask, at, count);
+    for (int64_t k = 1; k < classes; k++) {
+        char text[64];
+        uint8_t rgb[3];
+        if (count[k] == 0)
+            continue;
+        snprintf(text, sizeof text, "%lld%s%.48s", (long long)k, names ? " " : "",
+                 names ? names[k] : "");
+        const int wide = 2 + 1 + tui_width(text) + 2;
+        if (used > 0 && used + wide > width) {
+            putchar('\n');
+            used = 0;
+        }
+        eti_class_color((int32_t)k, rgb);
+        cli_picture_swatch(rgb, form);
+        et_print(stdout, " %s  ", text);
+        used += wide;
+    }
+    if (used > 0)
+        putchar('\n');
+}
+
 static et_status
 show_pictures(const struct shown *s, int image)
 {
@@ -86,6 +124,8 @@ show_pictures(const struct shown *s, int image)
         int64_t left = s->n - at;
         ET_TRY(show_row(s, image, mask, at, (int)(left < columns ? left : columns)));
     }
+    if (mask >= 0)
+        show_classes(s, mask);
     return ET_OK;
 }
 

@@ -122,11 +122,17 @@ print_color(int which, const uint8_t rgb[3], bool all)
                    (rgb[2] * 5 + 127) / 255);
 }
 
+static bool
+has_all_colors(void)
+{
+    const char *term = getenv("COLORTERM");
+    return term && (strcmp(term, "truecolor") == 0 || strcmp(term, "24bit") == 0);
+}
+
 static void
 print_half_blocks(const struct cli_picture *p)
 {
-    const char *term = getenv("COLORTERM");
-    bool all = term && (strcmp(term, "truecolor") == 0 || strcmp(term, "24bit") == 0);
+    const bool all = has_all_colors();
     int64_t w = (int64_t)p->columns * CLI_CELL_W;
     for (int row = 0; row < p->rows; row++) {
         for (int column = 0; column < p->columns; column++) {
@@ -230,4 +236,14 @@ cli_picture_print(const struct cli_picture *p, enum cli_picture_form form)
         print_ascii(p);
         return;
     }
+}
+
+int
+cli_picture_swatch(const uint8_t rgb[3], enum cli_picture_form form)
+{
+    if (form == CLI_PICTURE_ASCII)
+        return 0;
+    print_color(38, rgb, has_all_colors());
+    fputs("\u2588\u2588" CLI_SGR_OFF, stdout); /* raw: ours */
+    return 2;
 }

@@ -40,5 +40,8 @@ int cli_picture_rows(int columns, int64_t h, int64_t w);
 enum cli_picture_form cli_picture_form(const struct cli *c);
 /* Writes P to standard output, its lines ended. */
 void cli_picture_print(const struct cli_picture *p, enum cli_picture_form form);
+/* Writes two cells in that colour, as print shows it; nothing where pictures have no
+ * colours. Returns the columns. */
+int cli_picture_swatch(const uint8_t rgb[3], enum cli_picture_form form);
 
 #endif

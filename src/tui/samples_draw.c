@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/image/class_color.h"
 #include "tui/format.h"
 #include "tui/glyphs.h"
 #include "tui/page.h"
@@ -83,19 +84,32 @@ draw_fields(const struct tui_samples *s, const struct tui_pane *p, int y)
     return y + 1;
 }
 
+/* A block of the colour that pixels of CLASS have in the mask. Returns its columns. */
+static int
+put_swatch(const struct tui_pane *p, int y, int x, int class)
+{
+    enum { CELLS = 2 };
+    const struct tui_pane part = tui_pane_part(p, y, x, 1, CELLS);
+    uint8_t rgb[3];
+    if (eti_class_color(class, rgb))
+        tui_halves_draw(&part, rgb, 1, 1);
+    return CELLS + 1;
+}
+
 static void
 draw_classes(const struct tui_samples *s, const struct tui_pane *p, int y)
 {
     const json_t *counts = get(s, "counts"), *names = get(s, "class_names");
     const char *what = json_string_value(get(s, "counted_what"));
     const int64_t counted = json_integer_value(get(s, "counted"));
+    const bool is_mask = what && strcmp(what, "pixels") == 0;
     const int n = (int)json_array_size(counts);
     int64_t most = 1;
     char text[96], number[TUI_NUMBER];
     if (n == 0 || y + 2 > p->h)
         return;
-    snprintf(text, sizeof text, "classes, of %s%s%.20s", tui_count(counted, number),
-             what ? " " : "", what ? what : "");
+    snprintf(text, sizeof text, "%.20s, of %s", what ? what : "classes",
+             tui_count(counted, number));
     tui_title(p, y++, text, false);
     for (int i = 0; i < n; i++) {
         const int64_t v = json_integer_value(json_array_get(counts, (size_t)i));
@@ -109,14 +123,15 @@ draw_classes(const struct tui_samples *s, const struct tui_pane *p, int y)
             tui_putf(p, y, 2, TUI_DIM, "%d more", n - i);
             return;
         }
+        const int x = 2 + (is_mask ? put_swatch(p, y, 2, i) : 0);
         snprintf(text, sizeof text, name ? "%d %s" : "%d", i, name);
-        tui_put_cut(p, y, 2, left, TUI_TEXT, text);
+        tui_put_cut(p, y, x, left, TUI_TEXT, text);
         const int bar = p->w - left - 8 > 0 ? p->w - left - 8 : 0;
         const int full = (int)(v * bar / most);
-        for (int x = 0; x < bar; x++)
-            tui_put_ch(p, y, left + 1 + x,
-                       p->grid->glyphs->is_ascii ? x < full ? '#' : ' '
-                       : x < full                ? 0x2588
+        for (int k = 0; k < bar; k++)
+            tui_put_ch(p, y, left + 1 + k,
+                       p->grid->glyphs->is_ascii ? k < full ? '#' : ' '
+                       : k < full                ? 0x2588
                                                  : ' ',
                        TUI_BAR, 0);
         tui_put_end(p, y, p->w - 1, TUI_LABEL, tui_count(v, number));
@@ -159,8 +174,10 @@ draw_tiles(struct tui_samples *s, const struct tui_pane *p)
     const json_t *all = get(s, "shown");
     const bool has_mask = json_object_get(json_array_get(all, 0), "mask") != NULL;
     const bool is_large = p->h >= 3 * TILE_HIGHER && p->w >= 4 * TILE_WIDER;
-    const int w = is_large ? TILE_WIDER : TILE_WIDE;
-    const int h = is_large ? TILE_HIGHER : TILE_HIGH;
+    /* Of masks two stand beside each other, if that makes them a little smaller. */
+    const bool is_small = has_mask && p->w < 2 * (2 * TILE_WIDE + 1 + GAP);
+    const int w = is_large ? TILE_WIDER : is_small ? TILE_WIDE - 2 : TILE_WIDE;
+    const int h = is_large ? TILE_HIGHER : is_small ? TILE_HIGH - 1 : TILE_HIGH;
     const int wide = has_mask ? 2 * w + 1 : w;
     const int fit = (p->w - 1 + GAP) / (wide + GAP), cols = fit > 0 ? fit : 1;
     const int rows = p->h / (h + 2) > 0 ? p->h / (h + 2) : 1;

@@ -77,6 +77,23 @@ is "$(tr -d ' \n' <out | grep -o '"counted":256,"counted_what":"pixels"\|"left",
     '"left","right"
 "counted":256,"counted_what":"pixels"' \
     "and for screens the pixels of each are counted"
+COLORTERM=truecolor LC_ALL=C.UTF-8 "$etude" data show segmentation path="$PWD/set" \
+    num_classes=3 split=train --limit 2 resolution=8 classes=[ground,left,right] \
+    --color always >out 2>err
+e=$(printf '\033')
+is "$(tail -n 1 out)" \
+    "$e[38;2;0;74;255m██$e[0m 1 left  $e[38;2;148;255;0m██$e[0m 2 right  " \
+    "where there are colours, which class has which"
+cat >look.yaml <<R
+max_duration: 1ba
+model: {name: unet, width: 8, depth: 1}
+train_data: {name: segmentation, path: $PWD/set, num_classes: 3, batch_size: 4, resolution: 8,
+  classes: [ground, left, right]}
+R
+LC_ALL=C.UTF-8 "$etude" compose look.yaml --dump-screen 80x24 --keys I >out 2>err
+says out '── pixels, of 256 ──' "the screen Data says of what it counts"
+says out '     0 ground ' "the ground has no colour"
+says out '  ██ 2 right ' "the others have theirs beside their names"
 run predict calm-heron -o one.jsonl
 is "$(grep -c '"iou":\[' one.jsonl)" 4 "or as JSON lines"
 screen 80x24 V
