@@ -83,9 +83,9 @@ list_all(struct cli *c)
     return CLI_OK;
 }
 
-/* Copies the file to OUT; its name is for messages. */
+/* Prints the file. */
 static int
-copy(struct cli *c, const char *path, FILE *out, const char *name)
+print_text(struct cli *c, const char *path)
 {
     char block[4096];
     size_t n;
@@ -93,14 +93,14 @@ copy(struct cli *c, const char *path, FILE *out, const char *name)
     if (!in)
         return cli_fail(c, CLI_E_NAME, NULL, "cannot read %s: %s", path,
                         strerror(errno));
-    bool is_read = isatty(fileno(out)) == 1; /* by a person, and not copied */
+    const bool is_read = isatty(STDOUT_FILENO) == 1; /* by a person, and not copied */
     while (is_read && fgets(block, sizeof block, in))
-        et_print(out, "%.*s\n", (int)strcspn(block, "\n"), block);
+        et_print(stdout, "%.*s\n", (int)strcspn(block, "\n"), block);
     while ((n = fread(block, 1, sizeof block, in)) > 0)
-        fwrite(block, 1, n, out); /* raw: to a file or a program */
+        fwrite(block, 1, n, stdout); /* raw: to a file or a program */
     fclose(in);
-    if (ferror(out))
-        return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", name,
+    if (ferror(stdout))
+        return cli_fail(c, CLI_E_WRITE, NULL, "cannot write the result: %s",
                         strerror(errno));
     return CLI_OK;
 }
@@ -125,24 +125,6 @@ print_text_json(struct cli *c, const char *path)
     return code;
 }
 
-static int
-copy_to_folder(struct cli *c, const char *path)
-{
-    char target[PATH_MAX];
-    snprintf(target, sizeof target, "%s%s", c->opt.copy, strrchr(path, '/'));
-    FILE *out = fopen(target, "wxe"); /* x: what is there stays */
-    if (!out)
-        return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", target,
-                        strerror(errno));
-    int code = copy(c, path, out, target);
-    if (fclose(out) != 0 && code == CLI_OK)
-        code = cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", target,
-                        strerror(errno));
-    if (code == CLI_OK && !c->opt.quiet)
-        et_print(stdout, "%s\n", target);
-    return code;
-}
-
 int
 cli_recipes(struct cli *c)
 {
@@ -158,6 +140,6 @@ cli_recipes(struct cli *c)
         return cli_fail(c, CLI_E_NAME, "etude recipes lists them",
                         "no installed recipe is called '%s'", c->arg[0]);
     if (c->opt.copy)
-        return copy_to_folder(c, path);
-    return c->opt.json ? print_text_json(c, path) : copy(c, path, stdout, "the result");
+        return cli_recipe_copy(c, path);
+    return c->opt.json ? print_text_json(c, path) : print_text(c, path);
 }

@@ -174,6 +174,25 @@ run recipes fashion_mnist --copy .
 exits 0 "recipes --copy copies it"
 run recipes fashion_mnist --copy .
 exits 73 "but never over a file: exit 73"
+mkdir own
+run recipes speedup/bible_hot --copy own
+is "$(sort out)" "own/bible_baseline.yaml
+own/bible_hot.yaml" "with what it includes, and not with what its comments speak of"
+run validate own/bible_hot.yaml
+exits 0 "so that the copy runs"
+run recipes speedup/bible_medium --copy own
+is "$(cat out)" own/bible_medium.yaml "what is there already, and the same, stays"
+rm own/bible_hot.yaml
+echo '# mine' >>own/bible_baseline.yaml
+run recipes speedup/bible_hot --copy own
+exits 73 "where it is another, nothing is copied: exit 73"
+says err 'cannot write own/bible_baseline.yaml: File exists' "which says what is in the way"
+[ ! -e own/bible_hot.yaml ]
+ok $? "... not even a part"
+run recipes bible_parts --copy own
+is "$(sort out)" "own/bible_parts.yaml
+own/bible_vocab.txt
+own/make_verses.py" "a tokenizer goes along, and the script that makes the data"
 run recipes no_such
 exits 66 "an unknown recipe: exit 66"
 run recipes
