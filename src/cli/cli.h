@@ -200,9 +200,9 @@ int cli_ranks_share(struct cli *c);
 
 /* ---- together.c ---- */
 
-/* Starts the ranks of --nproc, before anything has begun a thread. *IS_RANK: this process
- * is one of them, or of a launcher's, or the only one, and goes on. Else it has waited
- * for them, and returns the code of one that failed. */
+/* Starts the ranks of --nproc, before anything has begun a thread. *IS_RANK: this
+ * process is one of them, or of a launcher's, or the only one, and goes on. Else it has
+ * waited for them, and returns the code of one that failed. */
 int cli_together_start(struct cli *c, bool *is_rank);
 
 /* ---- recipes_copy.c ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* together.c: the ranks of a command that has no supervisor, as eval and predict: N
  * processes that this one starts and waits for, or those that a launcher has started.
- * Rank 0 prints and writes; each says what went wrong with it. What a rank that a signal
- * ended cannot say, the process that waits does. */
+ * Rank 0 prints and writes; each says what went wrong with it. The process that waits
+ * says it for a rank that a signal ended. */
 #include "config.h"
 
 #include <errno.h>
