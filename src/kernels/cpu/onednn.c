@@ -444,6 +444,16 @@ etk_program_require(struct etk_program *p, const_dnnl_primitive_desc_t pd)
         check(p, dnnl_unimplemented);
 }
 
+static void
+add_arg(struct etk_program *p, struct etk_step *s, int arg, int memory)
+{
+    if (s->n_arg == ETK_ARGS) {
+        p->status = ET_EINTERNAL;
+        return;
+    }
+    s->arg[s->n_arg++] = (dnnl_exec_arg_t){arg, p->memory[memory].memory};
+}
+
 void
 etk_program_add(struct etk_program *p, const_dnnl_primitive_desc_t pd,
                 const struct etk_arg *args)
@@ -453,15 +463,12 @@ etk_program_add(struct etk_program *p, const_dnnl_primitive_desc_t pd,
     if (!s)
         return;
     check(p, create_primitive(&s->primitive, pd));
-    for (; args->arg; args++) {
-        s->arg[s->n_arg].arg = args->arg;
-        s->arg[s->n_arg++].memory = p->memory[args->memory].memory;
-    }
+    for (; args->arg; args++)
+        add_arg(p, s, args->arg, args->memory);
     etk_layout layout = etk_desc_layout(pd, dnnl_query_scratchpad_md);
     if (dnnl_memory_desc_get_size(layout) > 0) {
         int scratch = etk_program_memory(p, layout, ETK_SCRATCHPAD);
-        s->arg[s->n_arg].arg = DNNL_ARG_SCRATCHPAD;
-        s->arg[s->n_arg++].memory = p->memory[scratch].memory;
+        add_arg(p, s, DNNL_ARG_SCRATCHPAD, scratch);
     }
 }
 

@@ -15,9 +15,11 @@
 
 #define ETK_MEMORIES 16
 #define ETK_STEPS    8
-#define ETK_ARGS     6
-#define ETK_LAYOUTS  16
-#define ETK_DESCS    8
+/* A convolution with what follows: source, weights, result, scale, shift, residual and
+ * the scratchpad. */
+#define ETK_ARGS    7
+#define ETK_LAYOUTS 16
+#define ETK_DESCS   8
 
 /* Where a memory's bytes are: an index into run's ptr, or one of these. */
 enum { ETK_WORKSPACE = -1, ETK_SCRATCHPAD = -2 };
