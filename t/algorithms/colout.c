@@ -117,10 +117,10 @@ run_masked(struct et_ctx *cx, const char *const *options)
     need(cx, et_tensor_write(cx, masked.x, x, sizeof x));
     need(cx, et_tensor_write(cx, masked.mask, mask, sizeof mask));
     need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
-    run_close(&r);
-    et_algorithm_free(&a);
     et_tensor_free(&masked.x);
     et_tensor_free(&masked.mask);
+    run_close(&r);
+    et_algorithm_free(&a);
 }
 
 static void

@@ -546,7 +546,7 @@ et_archive_list(struct et_archive *a, const char *name, void **block, int64_t *n
 et_status
 et_archive_text(struct et_archive *a, const char *name, char *text, size_t size)
 {
-    ETI_NEED(a ? a->cx : NULL, a);
+    ETI_NEED(a ? a->cx : NULL, a, text);
     struct eti_archive_item *item;
     if (a->mode == ET_ARCHIVE_SAVE)
         return numbers(a, name, ET_U8, text, (int64_t)strnlen(text, size - 1));

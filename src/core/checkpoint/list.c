@@ -23,7 +23,7 @@ et_checkpoint_list(struct et_ctx *cx, const char *directory,
                    struct et_checkpoint_info **out, int *n, int *damaged,
                    int *unfinished)
 {
-    ETI_NEED(cx, cx, out, n, damaged, unfinished);
+    ETI_NEED(cx, cx, directory, out, n, damaged, unfinished);
     int64_t *steps, count;
     void *block;
     *out = NULL;

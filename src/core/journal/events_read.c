@@ -115,7 +115,7 @@ eti_events_open_fd(struct et_ctx *cx, int fd, const char *name, struct et_events
 et_status
 et_events_open(struct et_ctx *cx, const char *path, struct et_events **out)
 {
-    ETI_NEED(cx, cx, out);
+    ETI_NEED(cx, cx, path, out);
     *out = NULL;
     int fd = eti_ctx_seams(cx)->file.open(AT_FDCWD, path,
                                           O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);

@@ -372,19 +372,19 @@ et_run_close(struct et_run **out)
 const char *
 et_run_directory(const struct et_run *r)
 {
-    return r->directory;
+    return r ? r->directory : NULL;
 }
 
 const char *
 et_run_name(const struct et_run *r)
 {
-    return r->name;
+    return r ? r->name : NULL;
 }
 
 const char *
 et_run_id(const struct et_run *r)
 {
-    return r->id;
+    return r ? r->id : NULL;
 }
 
 int64_t
@@ -398,7 +398,7 @@ et_run_incarnation(const struct et_run *r)
 struct et_sink *
 et_run_sink(struct et_run *r)
 {
-    return &r->sink;
+    return r ? &r->sink : NULL;
 }
 
 bool

@@ -283,7 +283,7 @@ et_relay_free(struct et_relay **relay)
 const struct et_state *
 et_relay_state(const struct et_relay *y)
 {
-    return &y->s;
+    return y ? &y->s : NULL;
 }
 
 void

@@ -379,6 +379,7 @@ et_model_load_some_weights(struct et_ctx *cx, struct et_model *model,
                            const struct et_model_weights *weights)
 {
     ETI_NEED(cx, cx, weights);
+    ETI_NEED(cx, weights->path);
     struct eti_weight_file f;
     ET_TRY(eti_weight_file_open(cx, weights->path, &f));
     et_status status = load_file(cx, model, &f, weights);
@@ -389,7 +390,7 @@ et_model_load_some_weights(struct et_ctx *cx, struct et_model *model,
 et_status
 et_model_load_weights(struct et_ctx *cx, struct et_model *model, const char *path)
 {
-    ETI_NEED(cx, cx);
+    ETI_NEED(cx, cx, path);
     struct eti_weight_file f;
     const struct et_model_weights all = {.strict = true};
     ET_TRY(eti_weight_file_open(cx, path, &f));

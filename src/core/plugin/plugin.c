@@ -607,7 +607,7 @@ et_plugins_free(struct et_plugins **plugins)
 const struct et_registry *
 et_plugins_registry(const struct et_plugins *plugins)
 {
-    return &plugins->registry;
+    return plugins ? &plugins->registry : NULL;
 }
 
 const struct et_pass *const *

@@ -335,7 +335,7 @@ et_options_new(struct et_ctx *cx, const struct et_component *component,
                            : ET_OK;
     ET_TRY(eti_own(cx, component->options_size, &options));
     et_status status = et_options_init(cx, component->options, options);
-    for (; set && *set && status == ET_OK; set += 2)
+    for (; status == ET_OK && set && *set; set += 2)
         status = set[1]
                      ? et_options_set(cx, component->options, options, set[0], set[1])
                      : ET_FAIL(cx, ET_EINVAL, "%s: no text behind '%s'",

@@ -520,7 +520,7 @@ et_recipe_load(struct et_ctx *cx, const char *path, const struct et_override *ov
                int n, const struct et_recipe_env *env, struct et_recipe **out,
                struct et_diagnostics *errors)
 {
-    ETI_NEED(cx, cx, out, errors);
+    ETI_NEED(cx, cx, path, out, errors);
     *out = NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)

@@ -137,7 +137,8 @@ eti_word(struct et_encoder *e, const char *text, size_t n)
     a->length = (uint8_t)n;
     a->n = (uint8_t)(e->n - before);
     a->age = 0;
-    memcpy(a->id, e->id + before, (size_t)a->n * sizeof *a->id);
+    if (a->n > 0) /* some words become no id */
+        memcpy(a->id, e->id + before, (size_t)a->n * sizeof *a->id);
     return ET_OK;
 }
 

@@ -19,7 +19,7 @@
 struct et_state *
 et_trainer_state(struct et_trainer *t)
 {
-    return &t->state;
+    return t ? &t->state : NULL;
 }
 
 enum et_outcome
