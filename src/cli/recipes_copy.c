@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recipes_copy.c: `etude recipes NAME --copy DIR`: the recipe, and what stands beside
- * it that it does not run without: recipes that it includes, tokenizers, and the scripts
- * that its comments tell to run.
+ * it that it does not run without: recipes that it includes, tokenizers, and the
+ * scripts that its comments tell to run.
  *
  * That is each word of its text that is the name of a file in its folder; in comments
  * those of scripts alone, since they speak of other recipes, too. */
