@@ -284,6 +284,27 @@ test_way(void)
        "and where it crashed");
 }
 
+/* The fourth and fifth rank of a run, of which the fifth ends without a word. */
+static void
+test_numbers(void)
+{
+    struct etd_launch l = launch_of("numbers", 2);
+    l.base = 3;
+    l.world = 5;
+    way = &ways[2];
+    launch(&l, end_some_way);
+    hear_until(are_at, 1, "the beginning");
+    all->go = 1;
+    hear_until(is_gone, 1, "the end of a rank");
+    settle();
+    all->go = 2;
+    finish();
+    is_str(ending(), "failed 1 4", "a rank that fails is named as in the whole run");
+    ok(strstr(heard.end.why, "rank 4 ended by itself, with exit 7") != NULL,
+       "also in why: %s", heard.end.why);
+    ok(*text_of("numbers", "dumps/rank4.txt"), "and where it has its dump");
+}
+
 /* ---- ranks that do not leave ---- */
 
 static int
@@ -359,6 +380,8 @@ crash_again(struct etd_rank *r, int start)
     snprintf(all->text[own_place()], SCRIPTED_TEXT, "%s", resumes ? resumes : "none");
     struct et_run *run = open_run(r);
     int64_t at = crash->at[start - 1];
+    printf("start %d\n", start);
+    fflush(stdout);
     train_to(r, at ? at : 1000);
     reach(start);
     wait_for_rank(1 - own_place(), start);
@@ -397,6 +420,11 @@ test_crashes(void)
     is_str(heard.end.why, crash->why, "with the reason");
     is_int(heard.opened, all->starts[0], "the front has heard of each start");
     is_str(all->text[1], directory, "the ranks of a later start know the run");
+    const char *log = text_of(directory, "logs/rank1.txt");
+    for (int i = 1; i <= all->starts[1]; i++) {
+        snprintf(line, sizeof line, "start %d\n", i);
+        ok(strstr(log, line) != NULL, "the log of a rank has start %d", i);
+    }
 }
 
 static int
@@ -801,7 +829,9 @@ static void
 test_hub(void)
 {
     char line[64];
-    write_hub("hub", "exec cat <&3 >/dev/null");
+    write_hub("hub", "ls -l /proc/$$/fd >descriptors; exec cat <&3 >/dev/null");
+    for (int fd = 3; fd < 1024; fd++) /* what this test was started with */
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     begin_with_hub("viewed", "./hub");
     pass(0.1);
     ok(!has_called(1), "a hub does not hold the first step back");
@@ -810,6 +840,12 @@ test_hub(void)
     pid_t first = last_hub();
     snprintf(line, sizeof line, "%d __hub viewed\n", (int)first);
     is_str(text_of(".", "hubs"), line, "then it is called for the run's directory");
+    for (int ms = 0; !strstr(text_of(".", "descriptors"), "3 -> ") && ms < 30000; ms++)
+        usleep(1000);
+    ok(strstr(text_of(".", "descriptors"), "3 -> socket:") &&
+           !strstr(text_of(".", "descriptors"), "pipe:"),
+       "with its socket, and nothing else of the run") ||
+        (diag("%s", text_of(".", "descriptors")), 0);
     pass(5);
     ok(!has_called(2), "and is not while it is there");
     kill(first, SIGKILL);
@@ -855,6 +891,7 @@ main(void)
     test_well();
     for (way = ways; way < ways + sizeof ways / sizeof *ways; way++)
         test_way();
+    test_numbers();
     test_leave();
     for (crash = crashes; crash < crashes + sizeof crashes / sizeof *crashes; crash++)
         test_crashes();

@@ -175,14 +175,15 @@ test_words(struct et_ctx *cx, struct etd_board *board)
     fprintf(etd_rank_err(r), "an excuse\n");
     fprintf(etd_rank_out(r), "without an end");
     etd_rank_end(r, &last);
+    fprintf(etd_rank_err(r), "as it goes");
     is_int(board->rank[1].phase, ETD_PHASE_ENDED, "at its end a rank is at its end");
     ok(board->rank[0].phase != ETD_PHASE_ENDED, "and no other is");
     snprintf(want, sizeof want,
              "%d:\2a line\n%d:a result\n\n%d:an excuse\n\n%d:without an end\n"
-             "%d:{\"state\":\"done\",\"exit\":7,\"began\":true}\n",
+             "%d:{\"state\":\"done\",\"exit\":7,\"began\":true}\n%d:as it goes\n",
              ETD_PACKET_LINE, ETD_PACKET_OUT, ETD_PACKET_ERR, ETD_PACKET_OUT,
-             ETD_PACKET_END);
-    is_str(end(&r), want, "all that it says comes in its order, its last word last");
+             ETD_PACKET_END, ETD_PACKET_ERR);
+    is_str(end(&r), want, "all that it says comes in its order, to the last");
     etd_board_clear(board);
 }
 

@@ -296,6 +296,61 @@ test_changes(void)
     }
 }
 
+/* The exit code in its run.json. */
+static int
+exit_code_of(const char *directory)
+{
+    int code = -1;
+    const char *at = strstr(facts_of(directory), "\"exit_code\":");
+    return at && sscanf(at, "\"exit_code\": %d", &code) == 1 ? code : -1;
+}
+
+/* A run that a program trains to its target. */
+static void
+test_target(void)
+{
+    char other[800];
+    struct et_trainer *t;
+    const struct et_override change = {ET_OVERRIDE_SET, "target=crossentropy<=1000"};
+    snprintf(other, sizeof other, "%s-target", folder);
+    struct et_session *s =
+        open_session(recipe, NULL,
+                     (struct et_session_options){
+                         .directory = other, .overrides = &change, .n_overrides = 1});
+    need(cx, et_session_trainer(s, &t));
+    need(cx, et_trainer_fit(t, ET_TIME_UNSET));
+    et_session_close(&s);
+    is_str(state_of(other), "reached-target", "a run that comes to its target says so");
+    is_int(exit_code_of(other), 0, "and went well");
+}
+
+/* Who is to leave nothing begins anew, whatever is in the directory. */
+static void
+test_no_directory(void)
+{
+    struct et_trainer *t;
+    const int records = records_of(folder);
+    struct et_session *s =
+        open_session(recipe, NULL,
+                     (struct et_session_options){
+                         .directory = folder, .no_directory = true, .resume = true});
+    need(cx, et_session_trainer(s, &t));
+    is_int(batches_of(t), 0, "a session without a directory goes on with no run");
+    need(cx, et_session_fit(s));
+    is_int(batches_of(t), 8, "but trains from the beginning");
+    et_session_close(&s);
+    is_int(records_of(folder), records, "and leaves the run as it is");
+    const struct et_override other = {ET_OVERRIDE_SET, "model.hidden=9"};
+    s = open_session(recipe, NULL,
+                     (struct et_session_options){.directory = folder,
+                                                 .no_directory = true,
+                                                 .resume = true,
+                                                 .overrides = &other,
+                                                 .n_overrides = 1});
+    ok(s != NULL, "its recipe may be any other");
+    et_session_close(&s);
+}
+
 static void
 test_faults(void)
 {
@@ -340,6 +395,8 @@ main(void)
     test_trainer();
     test_ends();
     test_changes();
+    test_target();
+    test_no_directory();
     test_faults();
     test_layout();
     struct et_alloc_stats stats;

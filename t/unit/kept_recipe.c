@@ -177,7 +177,8 @@ test_saving(struct et_ctx *cx)
     struct eti_saving s;
     struct et_trainer_config config = {0};
     struct et_recipe *recipe = read_recipe(
-        cx, PLAIN "checkpoint: {interval: 7ba, keep: 9, weights_only: true}\n"
+        cx, PLAIN "checkpoint: {interval: 7ba, keep: 9, weights_only: true, at: [3ba, "
+                  "0.5dur], name: mine, latest: newest, ignore_keys: ['optimizer/*']}\n"
                   "load: {path: saved/at20, strict: false, weights_only: true, "
                   "ignore_keys: ['model/*', 'x'], exclude_algorithms: [ema]}\n");
     need(cx, eti_saving_init_at(&s, cx, recipe, "digest", "own", "id", 6));
@@ -188,6 +189,10 @@ test_saving(struct et_ctx *cx)
            strcmp(c->run_id, "id") == 0 && c->incarnation == 6 &&
            strcmp(c->recipe, "digest") == 0,
        "a run saves as its recipe says");
+    ok(c->n_at == 2 && c->at[0].value == 3 && c->at[1].unit == ET_TIME_DURATION &&
+           strcmp(c->label, "mine") == 0 && strcmp(c->latest, "newest") == 0 &&
+           c->ignore && strcmp(c->ignore[0], "optimizer/*") == 0 && !c->ignore[1],
+       "when, under which names, and without what");
     const struct et_load_config *l = &s.load;
     ok(strcmp(l->directory, "saved/checkpoints") == 0 &&
            strcmp(l->name, "step-000000000020") == 0 && l->weights_only && l->lenient &&

@@ -154,6 +154,14 @@ test_recipe(struct et_ctx *cx)
                    NULL),
            "scheduler.0.step_size: 3ep; scheduler.0.gamma: ?; ",
            "without the data what needs them stays open");
+    is_str(
+        settled(cx,
+                "scheduler:\n"
+                "- {name: multistep, milestones: [TRAIN_DATALOADER_LEN ba, 1000ba]}\n"
+                "- {name: multistep, milestones: [10ba, TRAIN_DATALOADER_LEN ba]}\n",
+                NULL),
+        "scheduler.0.milestones: ?; scheduler.1.milestones: ?; ",
+        "so does a list wherever in it that stands");
     is_str(settled(cx, "scheduler: cosine\n", &run), "", "other schedules have none");
 }
 
