@@ -141,6 +141,19 @@ test_tags(struct et_ctx *cx)
     }
 }
 
+static void
+test_algorithms(struct et_ctx *cx)
+{
+    begin("algorithms");
+    put_file("run.json", "{\"name\": \"otter\", \"joined\": \"sam\"}");
+    put_file("recipe.resolved.yaml", "algorithms:\n  ema: {half_life: 10ba}\n"
+                                     "  mixup: false\n  channels_last:\n");
+    json_t *facts = read_facts(cx);
+    has(facts, "algorithms", "[\"ema\", \"channels_last\", \"sam\"]",
+        "those that are off are no algorithms of the run");
+    json_decref(facts);
+}
+
 /* ---- the log ---- */
 
 static void
@@ -311,6 +324,7 @@ int
 main(void)
 {
     struct et_ctx *cx = need_ctx();
+    test_algorithms(cx);
     test_files(cx);
     test_tags(cx);
     test_metrics(cx);

@@ -189,7 +189,7 @@ eti_facts_config(struct et_ctx *cx, const char *text, size_t n, json_t **algorit
         eti_given_walk(root, put_scalar, config);
     const struct et_value *all = eti_value_get(root, "algorithms");
     for (const struct et_value *a = all ? all->first : NULL; a; a = a->next)
-        if (a->key)
+        if (a->key && !(a->type == ET_VALUE_BOOL && !a->b)) /* false: it is off */
             json_array_append_new(names, json_string(a->key));
     eti_arena_release(&arena);
     if (algorithms && is_one)

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define SCHEMA          5 /* of the tables and of the facts in them */
+#define SCHEMA          6 /* of the tables and of the facts in them */
 #define TEXT_OF(number) #number
 #define IN_TEXT(macro)  TEXT_OF(macro)
 
