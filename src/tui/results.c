@@ -347,6 +347,21 @@ tui_results_hint(const struct tui_results *r, enum tui_action action)
     }
 }
 
+/* The mistake that is selected, whose names a tile may cut. */
+static void
+put_selected(const struct tui_results *r, char *buf, size_t size)
+{
+    const struct eti_predictions *all = &r->all;
+    const int64_t at = r->mistake[r->worst.at];
+    char label[64], class[64];
+    int n = snprintf(buf, size, "sample %lld: loss %.4g", (long long)at,
+                     (double)all->loss[at]);
+    if (all->answer == ETI_ANSWER_CLASS && n > 0 && (size_t)n < size)
+        snprintf(buf + n, size - (size_t)n, ", taken for %s, is %s",
+                 eti_predictions_name(all, all->class[at], class, sizeof class),
+                 eti_predictions_name(all, all->label[at], label, sizeof label));
+}
+
 enum tui_role
 tui_results_message(const struct tui_results *r, char *buf, size_t size)
 {
@@ -361,6 +376,10 @@ tui_results_message(const struct tui_results *r, char *buf, size_t size)
         const int64_t at = r->worst.at < r->n_mistakes ? r->mistake[r->worst.at] : 0;
         snprintf(buf, size, "sample %lld: loss %.4g", (long long)at,
                  (double)r->all.loss[at]);
+        return TUI_TEXT;
+    }
+    if (r->panel == TUI_RESULTS_WORST && r->worst.at < r->n_mistakes) {
+        put_selected(r, buf, size);
         return TUI_TEXT;
     }
     char label[64], class[64];

@@ -124,6 +124,10 @@ more_of(const struct tui_results *r, const struct tui_pane *p)
     return r->all.name && p->w >= TABLE + 2 * MORE ? MORE : 0;
 }
 
+/* Where the columns of the table end, MORE_OF columns further to the right. */
+enum { NAME_END = 12, SAMPLES_END = 20, OTHER = 48 };
+static const int number_end[] = {28, 38, 46};
+
 static void
 put_class(const struct tui_results *r, const struct tui_pane *p, int y, int label)
 {
@@ -147,14 +151,14 @@ put_class(const struct tui_results *r, const struct tui_pane *p, int y, int labe
     const double each[] = {recall, precision, last};
     const int x = more_of(r, p);
     char name[64];
-    tui_put_cut(p, y, 2, x + 11, TUI_TEXT,
+    tui_put_cut(p, y, 2, x + NAME_END, TUI_TEXT,
                 eti_predictions_name(&r->all, label, name, sizeof name));
-    tui_put_end(p, y, x + 16, TUI_TEXT, tui_count(n, text));
+    tui_put_end(p, y, x + SAMPLES_END, TUI_TEXT, tui_count(n, text));
     for (int i = 0; i < 3; i++)
-        tui_put_end(p, y, x + 26 + 10 * i, i == 2 ? TUI_STRONG : TUI_TEXT,
+        tui_put_end(p, y, x + number_end[i], i == 2 ? TUI_STRONG : TUI_TEXT,
                     tui_value(each[i], text));
     if (other >= 0)
-        tui_put_cut(p, y, x + 49, p->w, TUI_DIM,
+        tui_put_cut(p, y, x + OTHER, p->w, TUI_DIM,
                     eti_predictions_name(&r->all, other, name, sizeof name));
 }
 
@@ -166,10 +170,10 @@ draw_classes(struct tui_results *r, const struct tui_pane *p)
     const char *const heads[] = {"recall", "precision", is_mask ? "IoU" : "F1"};
     tui_title(p, 0, "each class", r->panel == TUI_RESULTS_CLASSES);
     tui_put(p, 1, 2, TUI_LABEL, "class");
-    tui_put_end(p, 1, x + 16, TUI_LABEL, is_mask ? "pixels" : "samples");
+    tui_put_end(p, 1, x + SAMPLES_END, TUI_LABEL, is_mask ? "pixels" : "samples");
     for (int i = 0; i < 3; i++)
-        tui_put_end(p, 1, x + 26 + 10 * i, TUI_LABEL, heads[i]);
-    tui_put(p, 1, x + 49, TUI_LABEL, "for");
+        tui_put_end(p, 1, x + number_end[i], TUI_LABEL, heads[i]);
+    tui_put(p, 1, x + OTHER, TUI_LABEL, "for");
     tui_list_show(&r->classes, r->all.classes, p->h - 2);
     for (int y = 0; y < p->h - 2 && r->classes.top + y < r->all.classes; y++) {
         const int label = r->classes.top + y;

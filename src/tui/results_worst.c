@@ -58,8 +58,7 @@ put_mistake(const struct tui_results *r, const struct tui_pane *p, int i, bool s
     else
         tui_put(&picture, picture.h / 2, 0, TUI_DIM, "no picture");
     if (r->all.answer == ETI_ANSWER_MASK)
-        snprintf(text, sizeof text,
-                 "prediction over it, target, prediction: %.1f%% right",
+        snprintf(text, sizeof text, "%.1f%% right: over it, target, prediction",
                  100.0 * class / (label > 0 ? label : 1));
     else if (r->all.name)
         snprintf(text, sizeof text, "%s for %s", only_name(&r->all, class, name),
@@ -84,7 +83,7 @@ draw_tiles(struct tui_results *r, const struct tui_pane *p)
     const int h = (is_large ? TILE_HIGHER : TILE_HIGH) + 2;
     const int cols =
         (p->w - 2 + GAP) / (w + GAP) > 0 ? (p->w - 2 + GAP) / (w + GAP) : 1;
-    const int rows = (p->h - 1) / (h + 1) > 0 ? (p->h - 1) / (h + 1) : 1;
+    const int rows = p->h / (h + 1) > 0 ? p->h / (h + 1) : 1;
     if (r->of_pair)
         snprintf(title, sizeof title, "%s taken for %s, the worst first",
                  eti_predictions_name(&r->all, r->label, label, sizeof label),

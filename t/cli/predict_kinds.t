@@ -101,7 +101,9 @@ says out "what its pixels are taken for" "the screen shows which pixels are take
 screen 80x24 'V<tab>'
 says out "IoU" "the IoU of each class"
 screen 80x24 'V<tab><tab>'
-says out "prediction over it" "and the worst masks"
+says out "right: over it, target, prediction" "and the worst masks, with their parts"
+grep -q "sample [0-3]: loss" out
+ok $? "of which the message names the selected one"
 screen 80x24 'V<tab><tab><tab>'
 says out "the same samples at each evaluation: picture, target, masks" \
     "and the same samples at each evaluation"

@@ -173,10 +173,10 @@ test_others(struct tui_app *app, const json_t *facts)
     is_int(tui_results_count(&r, 0, 1), 1, "of masks pixels are counted");
     ok(strstr(drawn(&r, 24, 80), "mean IoU") != NULL, "with their IoU");
     r.panel = TUI_RESULTS_CLASSES;
-    ok(strstr(drawn(&r, 24, 80), ".6667    1.0000     .6667") != NULL,
+    ok(strstr(drawn(&r, 24, 80), ".6667    1.0000   .6667") != NULL,
        "of each class, too");
     r.panel = TUI_RESULTS_WORST;
-    ok(strstr(drawn(&r, 24, 80), "prediction over it, target, prediction") != NULL,
+    ok(strstr(drawn(&r, 24, 80), "right: over it, target, prediction") != NULL,
        "and pictures of the worst");
     tui_results_act(&r, TUI_DO_results_data);
     ok(strstr(drawn(&r, 24, 80), "ats\n") != NULL &&
@@ -229,11 +229,16 @@ test_results(void)
     ok(strstr(drawn(&r, 24, 80), "    2  50   .  50") != NULL,
        "rows are the label's, in percent");
     r.panel = TUI_RESULTS_CLASSES;
-    ok(strstr(drawn(&r, 24, 80), "0            3    1.0000     .6000     .7500") !=
+    ok(strstr(drawn(&r, 24, 80), "0                3  1.0000     .6000   .7500") !=
            NULL,
        "recall, precision and F1 of each class");
     r.panel = TUI_RESULTS_WORST;
     is_int(r.n_mistakes, 3, "mistakes are listed");
+    (void)tui_results_message(&r, message, sizeof message);
+    ok(strstr(message, ": loss ") != NULL && strstr(message, ", taken for ") != NULL,
+       "of the selected one the message has both names in full");
+    drawn(&r, 24, 80);
+    is_int(r.worst.page, 10, "80x24 has room for two rows of them");
     ok(strstr(drawn(&r, 24, 80), "0 for 2") != NULL &&
            strstr(drawn(&r, 24, 80), "@@@@@@@") != NULL &&
            strstr(drawn(&r, 24, 80), "no picture") != NULL,
