@@ -5,8 +5,8 @@
  *     written (when run.json was)
  *     rested      seconds between its ends and its next starts; absent
  *     recipe reason ep ba sp train_seconds resumes
- *     algorithms  [name...]: of the recipe, those that are off left out, then those that
- *                 joined
+ *     algorithms  [name...]: of the recipe, those that are off left out, then those
+ *                 that joined
  *     joined      text: those that the recipe does not name, blanks between; absent
  *     tags        text: words with blanks between; absent
  *     config      {"optimizer.lr": value...}: the resolved recipe, flat
