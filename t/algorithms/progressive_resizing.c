@@ -247,10 +247,10 @@ test_masks(struct et_ctx *cx)
     is_int(masked.batches, 10, "of ten batches with masks");
     is_int(masked.apart, 0, "each mask is cut where its image is, which is no square");
     ok(masked.places > 5, "at %d places", masked.places);
-    run_close(&r);
-    et_algorithm_free(&a);
     et_tensor_free(&masked.x);
     et_tensor_free(&masked.mask);
+    run_close(&r);
+    et_algorithm_free(&a);
 }
 
 static void
