@@ -93,9 +93,9 @@ while read -r name path; do
         echo "pack.sh: $name, which a program here needs, is nowhere" >&2
         exit 1
     fi
-    # Modules are looked for from where the core lies, also where that is a library of ours.
+    # What libtool built: modules are looked for from where the core lies, also in a library.
     case $path in
-    "$build"/*) cp "$path" "$folder/elf/.libs/" ;;
+    */.libs/*) cp "$path" "$folder/elf/.libs/" ;;
     *) cp "$path" "$folder/lib/$name" ;;
     esac
 done <"$folder/named"
