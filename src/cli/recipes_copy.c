@@ -43,7 +43,7 @@ open_one(const struct copying *k, const char *name)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "re") : NULL;
 }
 
-/* Adds the file NAME, unless it is there already, or there is none. */
+/* Adds the file NAME if it exists and is not in the list. */
 static void
 add(struct copying *k, const char *name)
 {

@@ -197,7 +197,7 @@ is_left_open(const json_t *value)
 }
 
 /* How many settings of the recipe CONFIG the run has otherwise, methods left out; -1:
- * it learns something else. *FIRST: one of them, NULL where there is none. */
+ * it learns something else. *FIRST: one of them, or NULL. */
 static int
 differences(json_t *config, const json_t *facts, const char **first)
 {

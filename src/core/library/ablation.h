@@ -24,8 +24,8 @@ struct eti_ablation {
     char run[ETI_ABLATION_NAME]; /* the newest that has all of them */
     char metric[ET_METRIC_NAME];
     bool less; /* is better */
-    /* Settings of the recipe that those runs have otherwise, methods left out; the
-     * first of them, "" where there is none. */
+    /* How many settings of the recipe those runs have otherwise, methods left out, and
+     * the name of the first, or "". */
     int n_differ;
     char differs[ETI_ABLATION_NAME];
     struct eti_ablation_runs with;

@@ -28,8 +28,9 @@ enum { ETI_FACT_TEXT = 256 };
  * The caller owns *OUT. */
 ET_NODISCARD et_status eti_facts_read(struct et_ctx *cx, const char *directory,
                                       json_t **out);
-/* The "config" of facts, of the N bytes of a recipe.resolved.yaml; *ALGORITHMS, unless
- * that is NULL: its algorithms. NULL: that is none. The caller owns both. */
+/* The "config" of facts, of the N bytes of a recipe.resolved.yaml; *ALGORITHMS, which
+ * may be NULL, becomes its algorithms. Returns NULL if they are no such recipe. The
+ * caller owns both. */
 struct json_t *eti_facts_config(struct et_ctx *cx, const char *text, size_t n,
                                 struct json_t **algorithms);
 /* The JSON of the file at PATH, read with jansson's FLAGS; NULL with *ERROR where it is

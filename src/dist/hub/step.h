@@ -26,7 +26,8 @@ extern const struct etd_step_part etd_step_parts[]; /* ends with number NULL */
 double etd_step_number(const struct etd_part *rank, const char *number);
 /* The median of that over the ranks; NaN: nobody says it. */
 double etd_step_median(const struct etd_model *m, const char *number);
-/* What the part of series NAME is called, "step" for the whole; NULL: NAME is none. */
+/* The label of the part whose series is NAME; "step" for the whole step, NULL for any
+ * other series. */
 const char *etd_step_name(const char *name);
 
 enum { ETD_STEP_ROOM = 16 };
