@@ -71,7 +71,8 @@ read_line(struct copying *k, const char *line)
     bool is_comment = false;
     for (const char *at = line; *at;) {
         size_t n = 0;
-        is_comment = is_comment || (*at == '#' && (at == line || isspace(at[-1])));
+        is_comment = is_comment ||
+                     (*at == '#' && (at == line || isspace((unsigned char)at[-1])));
         while (is_of_name(at[n]))
             n++;
         if (n == 0) {
@@ -172,7 +173,7 @@ cli_recipe_copy(struct cli *c, const char *path)
     struct copying *k = calloc(1, sizeof *k);
     const char *slash = strrchr(path, '/');
     if (!k)
-        return cli_fail(c, CLI_E_RUN, NULL, "no memory");
+        return cli_fail(c, CLI_E_MEMORY, NULL, "out of memory: the recipe's files");
     k->c = c;
     snprintf(k->folder, sizeof k->folder, "%.*s", (int)(slash - path), path);
     add(k, slash + 1);
