@@ -6,8 +6,9 @@
 
 #include <stdlib.h>
 
+#include "core/image/class_color.h"
 #include "tui/glyphs.h"
-#include "tui/results.h"
+#include "tui/halves.h"
 
 enum { UPPER = 0x2580, LOWER = 0x2584, FULL = 0x2588 };
 
@@ -81,4 +82,15 @@ tui_halves_draw(const struct tui_pane *p, const uint8_t *rgb, int w, int h)
             put_pair(p, y, x, brightness(upper), brightness(lower));
             tui_put_pixels(p, y, x, upper, lower);
         }
+}
+
+int
+tui_swatch_put(const struct tui_pane *p, int y, int x, int class)
+{
+    enum { CELLS = 2 };
+    const struct tui_pane part = tui_pane_part(p, y, x, 1, CELLS);
+    uint8_t rgb[3];
+    if (eti_class_color(class, rgb))
+        tui_halves_draw(&part, rgb, 1, 1);
+    return CELLS + 1;
 }

@@ -79,11 +79,4 @@ void tui_results_draw_worst(struct tui_results *r, const struct tui_pane *p);
 /* The same samples at each evaluation, in all of P. */
 void tui_results_draw_tracked(struct tui_results *r, const struct tui_pane *p);
 
-/* ---- halves.c ---- */
-
-/* RGB [H][W][3] in all of P, two rows of pixels to a row of cells, in its colours or,
- * where the terminal has few, in shades of grey; where glyphs are ASCII one, in
- * characters. */
-void tui_halves_draw(const struct tui_pane *p, const uint8_t *rgb, int w, int h);
-
 #endif

@@ -12,6 +12,7 @@
 
 #include "tui/format.h"
 #include "tui/glyphs.h"
+#include "tui/halves.h"
 #include "tui/page.h"
 #include "tui/results.h"
 
@@ -27,7 +28,8 @@ enum {
 static int
 head_of(const struct tui_results *r, const struct tui_pane *p)
 {
-    return r->all.name && p->w > 4 * NAMED ? NAMED : HEAD;
+    const bool all_fit = NAMED + r->all.classes * CELL + 1 <= p->w;
+    return r->all.name && (all_fit || p->w > 4 * NAMED) ? NAMED : HEAD;
 }
 
 /* ---- which are taken for which ---- */
@@ -62,7 +64,10 @@ put_share(const struct tui_results *r, const struct tui_pane *p, int y, int x, i
                                   : g->heat[3],
                    role, 0);
     } else if (n > 0) {
-        snprintf(text, sizeof text, share < 0.005 ? "<1" : "%.0f", 100 * share);
+        if (share < 0.005)
+            snprintf(text, sizeof text, "%3s", "<1");
+        else
+            snprintf(text, sizeof text, "%3d", (int)(100 * share + 0.5));
         tui_put_end(p, y, x + cell - 1, role, text);
     } else {
         tui_put_end(p, y, x + cell - 1, TUI_HEAT0, ".");
@@ -78,12 +83,12 @@ draw_confusion(struct tui_results *r, const struct tui_pane *p)
 {
     const int c = r->all.classes, head = head_of(r, p);
     const int cell = head + c * CELL + 1 <= p->w ? CELL : 1;
-    const int shown = (p->w - head - 2) / cell < c ? (p->w - head - 2) / cell : c;
+    const int shown = (p->w - head - 1) / cell < c ? (p->w - head - 1) / cell : c;
     char text[64];
     tui_title(p, 0,
               r->all.answer == ETI_ANSWER_MASK
-                  ? "rows: the label, columns: what its pixels are taken for, % of them"
-                  : "rows: the label, columns: what it is taken for, % of the row",
+                  ? "rows: label, columns: its pixels taken for, %"
+                  : "rows: label, columns: taken for, % of the row",
               r->panel == TUI_RESULTS_CONFUSION);
     tui_list_show(&r->rows, c, p->h - 2);
     if (r->class < r->first)
@@ -117,11 +122,13 @@ draw_confusion(struct tui_results *r, const struct tui_pane *p)
 
 /* ---- numbers of each class ---- */
 
-/* What names take of the table, where there is room. */
+/* What each of the two names of a row takes of a table of so many COLUMNS, beyond what
+ * numbers would. */
 static int
-more_of(const struct tui_results *r, const struct tui_pane *p)
+more_of(const struct tui_results *r, int columns)
 {
-    return r->all.name && p->w >= TABLE + 2 * MORE ? MORE : 0;
+    const int more = (columns - TABLE) / 2;
+    return !r->all.name || more < 0 ? 0 : more < MORE ? more : MORE;
 }
 
 /* Where the columns of the table end, MORE_OF columns further to the right. */
@@ -134,6 +141,7 @@ put_class(const struct tui_results *r, const struct tui_pane *p, int y, int labe
     int64_t taken = 0, most = 0;
     int other = -1;
     char text[TUI_NUMBER];
+    const bool is_mask = r->all.answer == ETI_ANSWER_MASK;
     const int64_t right = tui_results_count(r, label, label);
     const int64_t n = tui_results_samples(r, label);
     for (int k = 0; k < r->all.classes; k++) {
@@ -146,13 +154,12 @@ put_class(const struct tui_results *r, const struct tui_pane *p, int y, int labe
     const double recall = n > 0 ? (double)right / (double)n : NAN;
     const double precision = taken > 0 ? (double)right / (double)taken : NAN;
     const double f1 = 2 * precision * recall / (precision + recall);
-    const double last =
-        r->all.answer == ETI_ANSWER_MASK ? eti_predictions_iou(&r->all, label) : f1;
+    const double last = is_mask ? eti_predictions_iou(&r->all, label) : f1;
     const double each[] = {recall, precision, last};
-    const int x = more_of(r, p);
+    const int x = more_of(r, p->w);
     char name[64];
-    tui_put_cut(p, y, 2, x + NAME_END, TUI_TEXT,
-                eti_predictions_name(&r->all, label, name, sizeof name));
+    tui_put_cut(p, y, 2 + (is_mask ? tui_swatch_put(p, y, 2, label) : 0), x + NAME_END,
+                TUI_TEXT, eti_predictions_name(&r->all, label, name, sizeof name));
     tui_put_end(p, y, x + SAMPLES_END, TUI_TEXT, tui_count(n, text));
     for (int i = 0; i < 3; i++)
         tui_put_end(p, y, x + number_end[i], i == 2 ? TUI_STRONG : TUI_TEXT,
@@ -166,7 +173,7 @@ static void
 draw_classes(struct tui_results *r, const struct tui_pane *p)
 {
     const bool is_mask = r->all.answer == ETI_ANSWER_MASK;
-    const int x = more_of(r, p);
+    const int x = more_of(r, p->w);
     const char *const heads[] = {"recall", "precision", is_mask ? "IoU" : "F1"};
     tui_title(p, 0, "each class", r->panel == TUI_RESULTS_CLASSES);
     tui_put(p, 1, 2, TUI_LABEL, "class");
@@ -233,6 +240,15 @@ draw_none(struct tui_results *r, const struct tui_pane *p)
         2);
 }
 
+/* Columns of the table in P: what the confusion beside it does not need, as far as
+ * names want it. */
+static int
+table_of(const struct tui_results *r, const struct tui_pane *p)
+{
+    const int confusion = NAMED + r->all.classes * CELL + 2;
+    return TABLE + 2 * more_of(r, p->w - confusion);
+}
+
 void
 tui_results_draw(struct tui_results *r, const struct tui_pane *p)
 {
@@ -253,8 +269,7 @@ tui_results_draw(struct tui_results *r, const struct tui_pane *p)
     }
     if (tui_size_of(r->app->grid.rows, r->app->grid.cols) >= TUI_WIDE) {
         const int half = p->h / 2 < r->all.classes + 4 ? p->h / 2 : r->all.classes + 4;
-        const int table = r->all.name && p->w >= 160 ? TABLE + 2 * MORE : TABLE;
-        const int left = p->w - table;
+        const int table = table_of(r, p), left = p->w - table;
         const struct tui_pane confusion = tui_pane_part(p, 1, 0, half - 1, left - 1);
         const struct tui_pane classes = tui_pane_part(p, 1, left, half - 1, table);
         const struct tui_pane worst = tui_pane_part(p, half, 0, p->h - half, p->w);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* results_track.c: the same samples at each evaluation of a run: see results.h. A row
  * for each sample: its picture, and what the model made of it, the newest to the
- * right. */
+ * right. Where all evaluations take little of a row, it has several samples. */
 #include "config.h"
 
 #include <stdio.h>
@@ -9,9 +9,18 @@
 
 #include "core/image/class_color.h"
 #include "tui/format.h"
+#include "tui/halves.h"
 #include "tui/results.h"
 
-enum { WIDE = 10, HIGH = 5, WIDER = 18, HIGHER = 9, WORD = 13 };
+enum {
+    WIDE = 10,
+    HIGH = 5,
+    WIDER = 18,
+    HIGHER = 9,
+    WORD = 13,  /* of a class, */
+    WORDS = 20, /* at most */
+    APART = 3,  /* between samples of a row */
+};
 
 static int
 number(const json_t *line, const char *key, int i)
@@ -86,10 +95,31 @@ put_answer(const struct tui_results *r, const struct tui_pane *p, const json_t *
 /* How the panel is divided. */
 struct shape {
     bool is_mask;
-    int w, h;        /* of a picture, in cells, with the line below it */
-    int left, each;  /* columns before the first evaluation, and of one */
-    int from, shown; /* evaluations */
+    int w, h;          /* of a picture, in cells, with the line below it */
+    int left, each;    /* columns before the first evaluation, and of one */
+    int from, shown;   /* evaluations */
+    int rows, columns; /* of samples */
+    int sample;        /* columns from one to the next */
 };
+
+/* Columns of an answer of the samples: the longest name that they are given, within
+ * reason. */
+static int
+word_of(const struct tui_results *r)
+{
+    int most = WORD;
+    char name[64];
+    for (size_t k = 0; k < json_array_size(r->track); k++) {
+        const json_t *line = json_array_get(r->track, k);
+        const int n = (int)json_array_size(json_object_get(line, "class"));
+        for (int i = 0; i < n; i++) {
+            eti_predictions_name(&r->all, number(line, "class", i), name, sizeof name);
+            const int columns = tui_width(name) + 3; /* its mark, and a blank */
+            most = columns > most ? columns : most;
+        }
+    }
+    return most < WORDS ? most : WORDS;
+}
 
 static struct shape
 divide(const struct tui_results *r, const struct tui_pane *p)
@@ -99,38 +129,53 @@ divide(const struct tui_results *r, const struct tui_pane *p)
     struct shape s = {.w = is_large ? WIDER : WIDE, .h = is_large ? HIGHER : HIGH};
     s.is_mask = json_object_get(json_array_get(r->track, 0), "mask") != NULL;
     s.left = 1 + (s.w + 1) * (s.is_mask ? 2 : 1);
-    s.each = s.is_mask ? s.w + 1 : WORD;
+    s.each = s.is_mask ? s.w + 1 : word_of(r);
     s.shown = p->w > s.left ? (p->w - s.left) / s.each : 0;
     s.shown = s.shown < all ? s.shown : all;
     s.from = all - s.shown;
+    s.rows = (p->h - 1) / (s.h + 1) > 0 ? (p->h - 1) / (s.h + 1) : 1;
+    s.sample = s.left + s.shown * s.each + APART;
+    s.columns = (p->w + APART) / s.sample > 0 ? (p->w + APART) / s.sample : 1;
     return s;
 }
 
-/* Sample I: its picture, and what the model made of it, from row Y on. */
+/* Sample I: its picture, and what the model made of it, in the first rows of P. */
 static void
 put_sample(const struct tui_results *r, const struct tui_pane *p, const struct shape *s,
-           int y, int i)
+           int i)
 {
     const json_t *last = json_array_get(r->track, json_array_size(r->track) - 1);
-    const struct tui_pane picture = tui_pane_part(p, y, 1, s->h - 1, s->w);
+    const struct tui_pane picture = tui_pane_part(p, 0, 1, s->h - 1, s->w);
     char text[80];
     put_picture(r, &picture, i, 0);
     if (s->is_mask) {
-        const struct tui_pane target = tui_pane_part(p, y, s->w + 2, s->h - 1, s->w);
+        const struct tui_pane target = tui_pane_part(p, 0, s->w + 2, s->h - 1, s->w);
         put_picture(r, &target, i, 1);
-        tui_putf(p, y + s->h - 1, 1, TUI_TEXT, "#%d", i);
+        tui_putf(p, s->h - 1, 1, TUI_TEXT, "#%d", i);
     } else {
         tui_put_cut(
-            p, y + s->h - 1, 1, s->left, TUI_TEXT,
+            p, s->h - 1, 1, p->w, TUI_TEXT,
             eti_predictions_name(&r->all, number(last, "label", i), text, sizeof text));
     }
     for (int k = 0; k < s->shown; k++) {
         const struct tui_pane answer =
-            tui_pane_part(p, y, s->left + k * s->each, s->h, s->each - 1);
+            tui_pane_part(p, 0, s->left + k * s->each, s->h, s->each - 1);
         put_answer(r, &answer, json_array_get(r->track, (size_t)(s->from + k)), i);
     }
     if (i == r->tracked.at)
-        tui_put(p, y, 0, TUI_FOCUS, ">");
+        tui_put(p, 0, 0, TUI_FOCUS, ">");
+}
+
+/* Above each column of samples: after how many batches an evaluation was. */
+static void
+put_heads(const struct tui_results *r, const struct tui_pane *p, const struct shape *s,
+          int columns)
+{
+    for (int c = 0; c < columns; c++)
+        for (int k = 0; k < s->shown; k++)
+            tui_putf(p, 1, c * s->sample + s->left + k * s->each, TUI_LABEL, "%dba",
+                     (int)json_integer_value(json_object_get(
+                         json_array_get(r->track, (size_t)(s->from + k)), "ba")));
 }
 
 void
@@ -139,16 +184,18 @@ tui_results_draw_tracked(struct tui_results *r, const struct tui_pane *p)
     const struct shape s = divide(r, p);
     const json_t *last = json_array_get(r->track, json_array_size(r->track) - 1);
     const int n = (int)json_array_size(json_object_get(last, "p"));
-    const int rows = (p->h - 2) / (s.h + 1) > 0 ? (p->h - 2) / (s.h + 1) : 1;
+    const int least = (n + s.rows - 1) / s.rows; /* columns that all samples need */
+    const int columns = s.columns < least ? s.columns : least;
     tui_title(p, 0,
               s.is_mask ? "the same samples at each evaluation: picture, target, masks"
                         : "the same samples at each evaluation: class, its probability",
               r->panel == TUI_RESULTS_TRACKED);
-    for (int k = 0; k < s.shown; k++)
-        tui_putf(p, 1, s.left + k * s.each, TUI_LABEL, "%dba",
-                 (int)json_integer_value(json_object_get(
-                     json_array_get(r->track, (size_t)(s.from + k)), "ba")));
-    tui_list_show(&r->tracked, n, rows);
-    for (int i = 0; i < rows && r->tracked.top + i < n; i++)
-        put_sample(r, p, &s, 2 + i * (s.h + 1), r->tracked.top + i);
+    put_heads(r, p, &s, columns);
+    tui_list_show(&r->tracked, n, s.rows * columns);
+    for (int i = 0; i < s.rows * columns && r->tracked.top + i < n; i++) {
+        const struct tui_pane sample =
+            tui_pane_part(p, 2 + i % s.rows * (s.h + 1), i / s.rows * s.sample, s.h,
+                          s.sample - APART);
+        put_sample(r, &sample, &s, r->tracked.top + i);
+    }
 }

@@ -13,6 +13,7 @@
 
 #include "tui/format.h"
 #include "tui/glyphs.h"
+#include "tui/halves.h"
 #include "tui/results.h"
 
 enum {

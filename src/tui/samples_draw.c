@@ -9,11 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/image/class_color.h"
 #include "tui/format.h"
 #include "tui/glyphs.h"
+#include "tui/halves.h"
 #include "tui/page.h"
-#include "tui/results.h"
 #include "tui/samples.h"
 
 enum {
@@ -84,18 +83,6 @@ draw_fields(const struct tui_samples *s, const struct tui_pane *p, int y)
     return y + 1;
 }
 
-/* A block of the colour that pixels of CLASS have in the mask. Returns its columns. */
-static int
-put_swatch(const struct tui_pane *p, int y, int x, int class)
-{
-    enum { CELLS = 2 };
-    const struct tui_pane part = tui_pane_part(p, y, x, 1, CELLS);
-    uint8_t rgb[3];
-    if (eti_class_color(class, rgb))
-        tui_halves_draw(&part, rgb, 1, 1);
-    return CELLS + 1;
-}
-
 static void
 draw_classes(const struct tui_samples *s, const struct tui_pane *p, int y)
 {
@@ -123,7 +110,7 @@ draw_classes(const struct tui_samples *s, const struct tui_pane *p, int y)
             tui_putf(p, y, 2, TUI_DIM, "%d more", n - i);
             return;
         }
-        const int x = 2 + (is_mask ? put_swatch(p, y, 2, i) : 0);
+        const int x = 2 + (is_mask ? tui_swatch_put(p, y, 2, i) : 0);
         snprintf(text, sizeof text, name ? "%d %s" : "%d", i, name);
         tui_put_cut(p, y, x, left, TUI_TEXT, text);
         const int bar = p->w - left - 8 > 0 ? p->w - left - 8 : 0;

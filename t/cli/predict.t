@@ -55,7 +55,7 @@ keys() {
 }
 keys 80x24 V
 says out 'right of 16' "V in Runs shows the results of a run"
-says out 'rows: the label, columns: what it is taken for' "first which classes are taken for which"
+says out 'rows: label, columns: taken for' "first which classes are taken for which"
 keys 80x24 'V<tab>'
 says out 'recall' "then each class"
 keys 80x24 'V<tab><tab>'

@@ -9,9 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/image/class_color.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "tui/glyphs.h"
+#include "tui/halves.h"
 #include "tui/results.h"
 
 static struct et_ctx *cx;
@@ -163,6 +165,22 @@ write_tracked(void)
 }
 
 static void
+test_swatch(void)
+{
+    struct tui_grid g;
+    uint8_t rgb[3];
+    need(cx, tui_grid_init(&g, cx, tui_glyphs_of(ETI_PLOT_BLOCK), 1, 4));
+    const struct tui_pane p = tui_pane_of(&g);
+    is_int(tui_swatch_put(&p, 0, 1, 1), 3, "a swatch is two cells and a blank");
+    ok(eti_class_color(1, rgb), "a class of a mask has a colour");
+    const uint32_t color = (uint32_t)rgb[0] << 16 | (uint32_t)rgb[1] << 8 | rgb[2];
+    is_int(cell(&g, 0, 0)->ch, ' ', "which begins where it is put");
+    is_int(cell(&g, 0, 1)->upper, TUI_RGB | color, "in the colour that the mask has");
+    is_int(cell(&g, 0, 2)->lower, TUI_RGB | color, "from end to end");
+    tui_grid_release(&g);
+}
+
+static void
 test_others(struct tui_app *app, const json_t *facts)
 {
     struct tui_results r;
@@ -175,6 +193,7 @@ test_others(struct tui_app *app, const json_t *facts)
     r.panel = TUI_RESULTS_CLASSES;
     ok(strstr(drawn(&r, 24, 80), ".6667    1.0000   .6667") != NULL,
        "of each class, too");
+    test_swatch();
     r.panel = TUI_RESULTS_WORST;
     ok(strstr(drawn(&r, 24, 80), "right: over it, target, prediction") != NULL,
        "and pictures of the worst");
@@ -191,6 +210,12 @@ test_others(struct tui_app *app, const json_t *facts)
     ok(strstr(drawn(&r, 24, 80), "10ba") && strstr(drawn(&r, 24, 80), "+ 2") &&
            strstr(drawn(&r, 24, 80), "x 1"),
        "the same samples are shown at each evaluation");
+    r.panel = TUI_RESULTS_TRACKED;
+    const char *two = strstr(drawn(&r, 12, 120), "10ba");
+    ok(two && strstr(two + 1, "10ba") < strchr(two, '\n'),
+       "side by side where one below the other has no room");
+    ok(strstr(strchr(strstr(drawn(&r, 24, 120), "10ba"), '\n'), "10ba") == NULL,
+       "below each other where it has");
     static const int size[][2] = {{1, 1}, {5, 20}, {16, 60}, {36, 120}, {50, 200}};
     for (int data = 0; data < 6; data++, tui_results_act(&r, TUI_DO_results_data))
         for (size_t i = 0; i < sizeof size / sizeof *size; i++)
@@ -228,6 +253,8 @@ test_results(void)
     is_str(message, "2 of 4 samples of class 2 are taken for 0 (50.0%)", "and told");
     ok(strstr(drawn(&r, 24, 80), "    2  50   .  50") != NULL,
        "rows are the label's, in percent");
+    ok(strstr(drawn(&r, 8, 18), "    2  50   .  50") != NULL,
+       "with all columns where the last just fits");
     r.panel = TUI_RESULTS_CLASSES;
     ok(strstr(drawn(&r, 24, 80), "0                3  1.0000     .6000   .7500") !=
            NULL,
