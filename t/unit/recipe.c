@@ -260,6 +260,43 @@ test_lists(void)
            "and an option of it is set");
 }
 
+/* A list of one component is as that component. */
+static void
+test_only_item(void)
+{
+    static const struct {
+        const char *text, *set, *path, *want, *what;
+    } rows[] = {
+        {"eval_data: [{name: bible_kjv}]\n", "eval_data.subset_num_batches=3",
+         "eval_data.0.subset_num_batches", "3", "{name: NAME}"},
+        {"eval_data: [bible_kjv]\n", "eval_data.subset_num_batches=3",
+         "eval_data.0.subset_num_batches", "3", "NAME"},
+        {"scheduler: [linear]\n", "scheduler.alpha_f=0.5", "scheduler.0.alpha_f", "0.5",
+         "a scheduler"},
+        {"algorithms: [ema]\n", "algorithms.cutmix.alpha=0.5",
+         "algorithms.cutmix.alpha", "0.5", "but a component is added"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[256], want[256];
+        snprintf(text, sizeof text, LEAST "%s", rows[i].text);
+        parse_with(text, &(struct et_override){ET_OVERRIDE_SET, rows[i].set}, 1, NULL);
+        snprintf(want, sizeof want, "%s = %s  (command line %s)", rows[i].path,
+                 rows[i].want, rows[i].set);
+        is_str(line_of(rows[i].path), want, "the option of a list's only item: %s",
+               rows[i].what);
+    }
+    parse_with(LEAST "eval_data: [{name: bible_kjv, subset_num_batches: 3}]\n",
+               &(struct et_override){ET_OVERRIDE_UNSET, "eval_data.subset_num_batches"},
+               1, NULL);
+    ok(recipe && strcmp(line_of("eval_data.0.subset_num_batches"), "") != 0 &&
+           !strstr(line_of("eval_data.0.subset_num_batches"), "= 3"),
+       "and is unset");
+    parse_with(LEAST "eval_data: [{name: bible_kjv, label: a}, {name: bible_kjv}]\n",
+               &(struct et_override){ET_OVERRIDE_SET, "eval_data.subset_num_batches=3"},
+               1, NULL);
+    ok(recipe == NULL, "of two items neither is meant");
+}
+
 static void
 test_bad_overrides(void)
 {
@@ -736,6 +773,7 @@ main(void)
     test_precedence();
     test_lists();
     test_arguments();
+    test_only_item();
     test_bad_overrides();
     test_refusals();
     test_many();

@@ -2,7 +2,8 @@
 /* override.c: single values set upon a tree: `a.b.0.c=VALUE`, `--unset`, `--alg`.
  *
  * A path that meets a component's name alone (`optimizer: adamw`) makes it a mapping;
- * one that meets nothing makes mappings. Whether the key exists is the tables'
+ * one that meets nothing makes mappings. A list of one component is as that component
+ * where the path goes on with an option of it. Whether the key exists is the tables'
  * business. */
 #include "config.h"
 
@@ -130,6 +131,33 @@ is_item_zero(const struct et_value *v, const char *key)
     return is_one && strcmp(key, "0") == 0;
 }
 
+/* Has a component called NAME the option KEY? Not where KEY, too, is one of its kind. */
+static bool
+is_option_of(const struct et_registry *all, const char *name, const char *key)
+{
+    for (int kind = 0; kind < ET_KIND_COUNT; kind++) {
+        const struct et_component *c = et_registry_find(all, (enum et_kind)kind, name);
+        if (c && eti_option_find(c->options, key) &&
+            !et_registry_find(all, (enum et_kind)kind, key))
+            return true;
+    }
+    return false;
+}
+
+/* What a path that goes on with KEY goes on in: V, or the only component in it. */
+static struct et_value *
+only_item(struct et_value *v, const char *key)
+{
+    struct et_value *item = v->type == ET_VALUE_LIST && v->n == 1 ? v->first : NULL;
+    if (!item || is_index(key) || find_named(v, key))
+        return v;
+    const struct et_value *name =
+        item->type == ET_VALUE_STRING ? item : eti_value_get(item, "name");
+    return name && name->text && is_option_of(et_registry_core(), name->text, key)
+               ? item
+               : v;
+}
+
 struct et_value *
 eti_path_child(struct et_value *v, const char *key)
 {
@@ -207,6 +235,11 @@ set_path(const struct setter *s, struct et_value *root, const char *whole,
             complain(s, NULL, "%s: a path is keys with single dots between", whole);
             return ET_OK;
         }
+        struct et_value *item = only_item(at, key);
+        if (item != at) {
+            ET_TRY(eti_path_open(s->l->arena, item));
+            at = item;
+        }
         if (!path)
             return put(s, at, key, v, whole);
         struct et_value *child = eti_path_child(at, key);
@@ -252,6 +285,7 @@ unset(const struct setter *s, struct et_value *root, const char *whole)
     struct et_value *parent = NULL, *at = root;
     while (path && at) {
         const char *key = next_key(&path);
+        at = only_item(at, key);
         bool is_named = !path && at->type == ET_VALUE_LIST && !is_index(key);
         parent = at;
         at = is_named ? find_named(parent, key) : eti_path_child(parent, key);
