@@ -581,6 +581,7 @@ close_screen(struct tui_app *app, void *self)
     et_recipe_free(&c->filed);
     eti_sketch_free(&c->sketch);
     json_decref(c->runs_alike);
+    json_decref(c->settings);
     json_decref(c->setup.installed);
     et_free(app->cx, c->runs);
 }

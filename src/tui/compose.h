@@ -170,9 +170,10 @@ struct compose {
     int line;         /* > 0: that line of the text is typed, not a value */
     int fault;        /* of the sketch's errors, that is looked at */
 
-    char alike[400];            /* runs of this recipe, in a line; "" */
-    char last_run[64];          /* the newest of them; "" */
-    json_t *runs_alike;         /* their facts, the newest first; NULL: none */
+    char last_run[64];          /* the newest run of this recipe; "" */
+    json_t *runs_alike;         /* facts of its runs, the newest first; NULL: none */
+    json_t *settings;           /* of the recipe, as those of runs are; NULL */
+    int settings_of;            /* sketch->changes that they are of; -1: not read */
     struct eti_ablation bought; /* by each method that is on, in those runs, */
     int bought_of;              /* sketch->changes that it is of; -1: not looked for */
     int64_t last_microbatches;
@@ -332,6 +333,15 @@ bool compose_pick_layers(struct compose *c, const char *path);
 void compose_take_outline(struct compose *c);
 void compose_forget_layers(struct compose *c);
 
+/* ---- compose_alike.c: runs of the recipe ---- */
+/* Looks for them. */
+void compose_find_alike(struct compose *c);
+/* The settings of the recipe as it stands, as eti_facts_config gives those of runs;
+ * borrowed, until it changes. NULL: it is not valid. */
+const json_t *compose_settings(struct compose *c);
+/* Those that differ least from it, in row Y of P. */
+void compose_draw_alike(struct compose *c, const struct tui_pane *p, int y);
+
 /* ---- compose_file.c: files, starting points ---- */
 /* Has the text a file, and may that be written? */
 bool compose_is_ours(const struct compose *c);
@@ -341,8 +351,6 @@ void compose_save_as(struct compose *c);
 void compose_save_then(struct compose *c, enum tui_action then);
 void compose_copy(struct compose *c);
 void compose_reload(struct compose *c);
-/* Looks for runs of this recipe. */
-void compose_find_alike(struct compose *c);
 void compose_start_first(struct compose *c);
 void compose_start_installed(struct compose *c);
 void compose_start_run(struct compose *c);

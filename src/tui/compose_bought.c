@@ -12,22 +12,6 @@
 #include "tui/format.h"
 #include "tui/glyphs.h"
 
-/* The settings of the recipe as it stands, as those of runs are; NULL. The caller owns
- * it. */
-static json_t *
-settings_of(const struct compose *c, const struct et_recipe *r)
-{
-    struct et_ctx *cx = c->sketch->cx;
-    char *text = NULL;
-    json_t *config = NULL;
-    if (et_recipe_resolved(cx, r, &text) == ET_OK)
-        config = eti_facts_config(cx, text, strlen(text), NULL);
-    else
-        et_error_clear(cx);
-    et_free(cx, text);
-    return config;
-}
-
 /* What the runs of the recipe tell of the methods that are on in it now. */
 static const struct eti_ablation *
 bought(struct compose *c)
@@ -40,9 +24,7 @@ bought(struct compose *c)
     for (int i = 0; r && i < r->algorithms.n && n < ETI_ABLATION_METHODS; i++)
         if (r->algorithms.v[i].component && !r->algorithms.v[i].off)
             name[n++] = r->algorithms.v[i].component->name;
-    json_t *config = r ? settings_of(c, r) : NULL;
-    eti_ablation_find(c->runs_alike, config, name, n, &c->bought);
-    json_decref(config);
+    eti_ablation_find(c->runs_alike, compose_settings(c), name, n, &c->bought);
     c->bought_of = c->sketch->changes;
     return &c->bought;
 }

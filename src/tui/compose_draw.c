@@ -279,8 +279,7 @@ draw_command(struct compose *c, const struct tui_pane *p)
     et_free(c->sketch->cx, text);
     eti_command_release(&command);
     tui_title(p, 2, "like this recipe, already run", false);
-    tui_put_cut(p, 3, 1, p->w - 1, *c->alike ? TUI_TEXT : TUI_DIM,
-                *c->alike ? c->alike : "no run of a recipe of this name is known");
+    compose_draw_alike(c, p, 3);
     tui_title(p, 4, "", false);
 }
 

@@ -311,62 +311,6 @@ compose_fact(const json_t *facts, const char *key)
     return text ? text : "";
 }
 
-void
-compose_find_alike(struct compose *c)
-{
-    json_t *list, *one;
-    size_t i, used = 0;
-    char base[128], text[ETI_FACT_TEXT];
-    const char *slash = c->sketch->path ? strrchr(c->sketch->path, '/') : NULL;
-    c->looked = tui_now(c->app);
-    c->alike[0] = c->last_run[0] = '\0';
-    c->last_microbatches = 0;
-    json_decref(c->runs_alike);
-    c->runs_alike = NULL;
-    c->bought_of = -1;
-    snprintf(base, sizeof base, "%.120s",
-             slash             ? slash + 1
-             : c->sketch->path ? c->sketch->path
-                               : "");
-    base[strcspn(base, ".")] = '\0';
-    if (!*base)
-        return;
-    if (compose_list_runs(c, base, &list) != ET_OK) {
-        et_error_clear(c->sketch->cx);
-        return;
-    }
-    json_array_foreach(list, i, one)
-    {
-        const char *metric;
-        char number[TUI_NUMBER];
-        const json_t *best = json_object_get(eti_run_metric(one, &metric), "best");
-        const json_t *took = json_object_get(one, "train_seconds");
-        if (used + 80 > sizeof c->alike)
-            break;
-        if (!*c->last_run) {
-            snprintf(c->last_run, sizeof c->last_run, "%.60s",
-                     compose_fact(one, "name"));
-            c->last_microbatches =
-                json_integer_value(json_object_get(one, "microbatches"));
-        }
-        const char *lr = eti_facts_get(one, "optimizer.lr", text);
-        used += (size_t)snprintf(
-            c->alike + used, sizeof c->alike - used, "%s%.30s %.12s",
-            used ? "      " : "", compose_fact(one, "name"),
-            json_is_number(best) ? tui_value(json_number_value(best), number)
-                                 : compose_fact(one, "state"));
-        if (json_is_number(took))
-            used +=
-                (size_t)snprintf(c->alike + used, sizeof c->alike - used, " in %.12s",
-                                 tui_duration(json_number_value(took), number));
-        if (lr)
-            used += (size_t)snprintf(c->alike + used, sizeof c->alike - used,
-                                     " (lr %.10s)", lr);
-    }
-    c->runs_alike = json_array_size(list) > 0 ? json_incref(list) : NULL;
-    json_decref(list);
-}
-
 /* Where the relative paths of a run's recipe began: the run keeps its text, and with
  * all values resolved, of which one is put before the text's. */
 static et_status

@@ -460,16 +460,16 @@ look_again(struct compose *c)
 {
     const bool is_shown = c->app->screen[c->app->at]->where == TUI_IN_compose;
     const bool is_back = is_shown && !c->was_shown;
-    char alike[sizeof c->alike];
-    int64_t microbatches = c->last_microbatches;
     c->was_shown = is_shown;
     if (!is_shown || c->app->config.is_dump || !c->sketch->path ||
         (!is_back && tui_now(c->app) < c->looked + LOOK))
         return false;
-    snprintf(alike, sizeof alike, "%s", c->alike);
+    json_t *before = json_incref(c->runs_alike);
     compose_find_alike(c);
     compose_list_checks(c);
-    return strcmp(alike, c->alike) != 0 || microbatches != c->last_microbatches;
+    const bool is_same = c->runs_alike ? json_equal(before, c->runs_alike) : !before;
+    json_decref(before);
+    return !is_same;
 }
 
 /* The shapes of a network that is spelled out, when the rest is known. */

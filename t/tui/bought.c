@@ -170,6 +170,9 @@ test_sizes(void)
     press(app, "<tab>G");
     picture_has("ema                   .7500   +0.25    x0.55  ##########",
                 "200x50 also for what it came to");
+    picture_has("CrossEntropy .5000 in 20s (the same settings)",
+                "and tells of runs of the recipe, that which is as it is first,");
+    picture_has("in 11s (without ema)", "and of others what they have otherwise");
     tui_app_free(&app);
 }
 

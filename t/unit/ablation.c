@@ -108,10 +108,43 @@ knows_the_recipe(void)
     json_decref(list);
 }
 
+static void
+differs(void)
+{
+    enum { MOST = 2 };
+    static const struct {
+        bool mixup, ema;
+        int n;
+        const char *first, *second, *what;
+    } rows[] = {
+        {true, false, 1, "optimizer.lr", "", "a setting"},
+        {true, true, 2, "algorithms.ema", "optimizer.lr", "a method that the run has"},
+        {false, false, 2, "algorithms.mixup", "optimizer.lr", "one that it lacks"},
+        {false, true, 3, "algorithms.mixup", "algorithms.ema", "both, once each"},
+    };
+    json_t *config =
+        json_pack("{s:f, s:f, s:f, s:b, s:s, s:i}", "optimizer.lr", 0.2,
+                  "algorithms.mixup.alpha", 0.2, "algorithms.mixup.beta", 0.1,
+                  "algorithms.cutmix", 0, "precision", "auto", "seed", 99);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char key[MOST][ETI_ABLATION_NAME] = {"", ""};
+        json_t *facts = run("a", 1, rows[i].mixup, rows[i].ema, 1, 1);
+        json_object_set_new(json_object_get(facts, "config"), "algorithms.mixup.beta",
+                            rows[i].mixup ? json_real(0.1) : NULL);
+        is_int(eti_ablation_differences(config, facts, key, MOST), rows[i].n,
+               "what differs from a recipe is counted: %s", rows[i].what);
+        ok(strcmp(key[0], rows[i].first) == 0 && strcmp(key[1], rows[i].second) == 0,
+           "and named, methods first");
+        json_decref(facts);
+    }
+    json_decref(config);
+}
+
 int
 main(void)
 {
     tells();
+    differs();
     knows_the_recipe();
     refuses();
     return done();

@@ -26,9 +26,8 @@ is_of_method(const char *key, const char *name)
            (key[PREFIX + n] == '\0' || key[PREFIX + n] == '.');
 }
 
-/* Does the run have the method, and not off? */
-static bool
-has_method(const json_t *facts, const char *name)
+bool
+eti_ablation_has(const json_t *facts, const char *name)
 {
     char key[PREFIX + ETI_ABLATION_NAME];
     const json_t *all = json_object_get(facts, "algorithms");
@@ -119,7 +118,7 @@ gather(const json_t *list, const json_t *base, const char *less, const char *met
         const json_t *one = json_array_get(list, i);
         const json_t *took = json_object_get(one, "train_seconds");
         const double v = value_of(one, metric);
-        if (!isfinite(v) || (less && has_method(one, less)) ||
+        if (!isfinite(v) || (less && eti_ablation_has(one, less)) ||
             !are_equal(base, one, less))
             continue;
         value[out.n++] = v;
@@ -136,7 +135,7 @@ static bool
 has_all(const json_t *facts, const char *const *name, int n)
 {
     for (int i = 0; i < n; i++)
-        if (!has_method(facts, name[i]))
+        if (!eti_ablation_has(facts, name[i]))
             return false;
     return true;
 }
@@ -149,7 +148,7 @@ count_methods(const json_t *facts)
     int n = 0;
     for (size_t i = 0; i < json_array_size(all); i++) {
         const char *name = json_string_value(json_array_get(all, i));
-        n += name && has_method(facts, name);
+        n += name && eti_ablation_has(facts, name);
     }
     return n;
 }
@@ -217,6 +216,95 @@ differences(json_t *config, const json_t *facts, const char **first)
         n++;
     }
     return n;
+}
+
+struct unlike {
+    char (*key)[ETI_ABLATION_NAME];
+    int n, most;
+};
+
+static void
+note(struct unlike *u, const char *key)
+{
+    char text[ETI_ABLATION_NAME];
+    snprintf(text, sizeof text, "%s", key);
+    if (u->n < u->most)
+        memcpy(u->key[u->n], text, sizeof text);
+    u->n++;
+}
+
+/* Is the method NAME, or an option of it, on in CONFIG? */
+static bool
+is_on(const json_t *config, const char *name)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)config, key, value)
+    {
+        if (is_of_method(key, name))
+            return !json_is_false(value);
+    }
+    return false;
+}
+
+/* The method that KEY is about; false: it is about none. */
+static bool
+method_of(const char *key, char name[ETI_ABLATION_NAME])
+{
+    if (strncmp(key, prefix, PREFIX) != 0)
+        return false;
+    snprintf(name, ETI_ABLATION_NAME, "%.*s", (int)strcspn(key + PREFIX, "."),
+             key + PREFIX);
+    return true;
+}
+
+/* Methods that are on in one of both alone, each once. */
+static void
+note_methods(struct unlike *u, const json_t *config, const json_t *facts)
+{
+    const json_t *all = json_object_get(facts, "algorithms");
+    char name[ETI_ABLATION_NAME], last[ETI_ABLATION_NAME] = "";
+    char path[PREFIX + ETI_ABLATION_NAME];
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)config, key, value)
+    {
+        if (!method_of(key, name) || strcmp(name, last) == 0)
+            continue;
+        memcpy(last, name, sizeof last);
+        snprintf(path, sizeof path, "%s%s", prefix, name);
+        if (is_on(config, name) && !eti_ablation_has(facts, name))
+            note(u, path);
+    }
+    for (size_t i = 0; i < json_array_size(all); i++) {
+        const char *one = json_string_value(json_array_get(all, i));
+        if (!one || is_on(config, one) || !eti_ablation_has(facts, one))
+            continue;
+        snprintf(path, sizeof path, "%s%.63s", prefix, one);
+        note(u, path);
+    }
+}
+
+int
+eti_ablation_differences(const json_t *config, const json_t *facts,
+                         char (*key)[ETI_ABLATION_NAME], int most)
+{
+    const json_t *own = json_object_get(facts, "config");
+    struct unlike u = {.key = key, .most = most};
+    char name[ETI_ABLATION_NAME];
+    const char *path;
+    json_t *value;
+    note_methods(&u, config, facts);
+    json_object_foreach((json_t *)config, path, value)
+    {
+        const bool is_option = method_of(path, name);
+        if (is_aside(path, NULL) || is_left_open(value) ||
+            (is_option && !(is_on(config, name) && eti_ablation_has(facts, name))) ||
+            json_equal(value, json_object_get(own, path)))
+            continue;
+        note(&u, path);
+    }
+    return u.n;
 }
 
 void

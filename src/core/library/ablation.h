@@ -47,4 +47,14 @@ void eti_ablation_find(const json_t *list, const json_t *config,
 const struct eti_ablation_runs *eti_ablation_of(const struct eti_ablation *a,
                                                 const char *name);
 
+/* Does the run of FACTS have the method NAME, and not off? */
+bool eti_ablation_has(const json_t *facts, const char *name);
+
+/* How many settings of the recipe CONFIG the run of FACTS has otherwise. Names and
+ * seeds do not count, nor what the recipe leaves to be chosen; a method that is on in
+ * one of both alone counts once. KEY [MOST] gets the paths of the first: those of
+ * methods, "algorithms.NAME", before those of settings. */
+int eti_ablation_differences(const json_t *config, const json_t *facts,
+                             char (*key)[ETI_ABLATION_NAME], int most);
+
 #endif

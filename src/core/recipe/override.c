@@ -131,7 +131,7 @@ is_item_zero(const struct et_value *v, const char *key)
     return is_one && strcmp(key, "0") == 0;
 }
 
-/* Has a component called NAME the option KEY? Not where KEY, too, is one of its kind. */
+/* Has a component called NAME the option KEY? Not where KEY is one of its kind. */
 static bool
 is_option_of(const struct et_registry *all, const char *name, const char *key)
 {
