@@ -10,11 +10,34 @@
 # twice have said, and the files that passed only alone, as FLAKY, with what they said when
 # they failed: each of those is to be made deterministic.
 #
+# Tests write thousands of checkpoints and wait for the disk each time. Where TMPDIR is not set
+# and /dev/shm has room, they write there.
+#
 # ETUDE_PROVE: more options for prove; ETUDE_PROVE_JOBS: how many run beside each other.
 here=$(cd "$(dirname "$0")" && pwd)
 said=$ET_BUILDDIR/t/said
 rm -rf "$said"
 mkdir -p "$said"
+
+# Do programs in /dev/shm run, and may tests take 4 GiB of memory there?
+has_room() {
+    try=$(mktemp -d /dev/shm/et.XXXXXX 2>/dev/null) || return 1
+    printf '#!/bin/sh\n' >"$try/run" && chmod +x "$try/run" && "$try/run" 2>/dev/null &&
+        [ "$(stat -f -c %T "$try")" = tmpfs ] &&
+        [ "$(df -Pk "$try" | awk 'NR == 2 { print $4 }')" -ge 4194304 ] &&
+        [ "$(awk '/^MemAvailable/ { print $2 }' /proc/meminfo)" -ge 8388608 ]
+    has=$?
+    rm -rf "$try"
+    return $has
+}
+if [ -z "${TMPDIR-}" ] && has_room; then
+    TMPDIR=$(mktemp -d /dev/shm/et.XXXXXX) || exit 99
+    chmod 1777 "$TMPDIR" # some tests become another user
+    export TMPDIR
+    trap 'rm -rf "$TMPDIR"' EXIT
+    trap 'exit 130' INT TERM
+fi
+
 # prove FLAGS...: with a state, from which the second run knows what failed in the first
 prove_with() {
     # shellcheck disable=SC2086

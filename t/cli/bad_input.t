@@ -7,10 +7,10 @@
 tiny good.yaml
 mkdir -m 700 .sockets/etude # the first run that is started makes it
 
-# What the folder holds, and all bytes of it.
+# What the folder holds, and all bytes of it. (A folder's size is the file system's business.)
 tree() {
     find . -path ./out -o -path ./err -o -path ./state -prune -o -print0 | sort -z |
-        xargs -0 ls -ld --time-style=full-iso | sed 's/^d\(.*\) 20[0-9][0-9]-.* \(.*\)$/d\1 \2/'
+        xargs -0 ls -ld --time-style=full-iso | sed 's/^d\(.*[^ ]\)  *[0-9][0-9]* 20[0-9][0-9]-.* \(.*\)$/d\1 \2/'
     find . -path ./out -o -path ./err -o -path ./state -prune -o -type f -print0 | sort -z | xargs -0 cksum
 }
 

@@ -97,7 +97,7 @@ says out '  ██ 2 right ' "the others have theirs beside their names"
 run predict calm-heron -o one.jsonl
 is "$(grep -c '"iou":\[' one.jsonl)" 4 "or as JSON lines"
 screen 80x24 V
-says out "what its pixels are taken for" "the screen shows which pixels are taken for which"
+says out "its pixels taken for" "the screen shows which pixels are taken for which"
 screen 80x24 'V<tab>'
 says out "IoU" "the IoU of each class"
 screen 80x24 'V<tab><tab>'
