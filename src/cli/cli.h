@@ -205,11 +205,6 @@ int cli_ranks_share(struct cli *c);
  * waited for them, and returns the code of one that failed. */
 int cli_together_start(struct cli *c, bool *is_rank);
 
-/* ---- recipes_copy.c ---- */
-
-/* Copies the recipe at PATH, with the files of its folder that it names, to --copy. */
-int cli_recipe_copy(struct cli *c, const char *path);
-
 /* ---- hidden.c ---- */
 
 /* Runs a command that only the program itself gives; *EXIT says how it ended. False:

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "core/recipe/beside.h"
 
 /* The first line, a comment, says what a recipe is for. */
 static void
@@ -125,6 +126,27 @@ print_text_json(struct cli *c, const char *path)
     return code;
 }
 
+/* Copies the recipe at PATH, with the files of its folder that it names, to --copy. */
+static int
+copy(struct cli *c, const char *path)
+{
+    char target[PATH_MAX];
+    struct eti_beside *files = calloc(1, sizeof *files);
+    if (!files)
+        return cli_fail(c, CLI_E_MEMORY, NULL, "out of memory: the recipe's files");
+    eti_beside_find(path, files);
+    et_status status = eti_beside_check(c->cx, files, 0, c->opt.copy);
+    for (int i = 0; i < files->n && status == ET_OK; i++) {
+        status = eti_beside_copy(c->cx, files, i, c->opt.copy, target);
+        if (status == ET_OK && *target && !c->opt.quiet)
+            et_print(stdout, "%s\n", target);
+    }
+    free(files);
+    return status == ET_OK ? CLI_OK
+                           : cli_fail(c, status == ET_ENOENT ? CLI_E_NAME : CLI_E_WRITE,
+                                      NULL, "%s", et_error_get(c->cx)->message);
+}
+
 int
 cli_recipes(struct cli *c)
 {
@@ -140,6 +162,6 @@ cli_recipes(struct cli *c)
         return cli_fail(c, CLI_E_NAME, "etude recipes lists them",
                         "no installed recipe is called '%s'", c->arg[0]);
     if (c->opt.copy)
-        return cli_recipe_copy(c, path);
+        return copy(c, path);
     return c->opt.json ? print_text_json(c, path) : print_text(c, path);
 }

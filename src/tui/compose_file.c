@@ -6,22 +6,25 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/compose/command.h"
 #include "core/library/index.h"
 #include "core/library/list.h"
+#include "core/recipe/beside.h"
 #include "tui/compose.h"
 #include "tui/format.h"
 
 /* ---- saving ---- */
 
 static void
-saved(struct compose *c)
+saved(struct compose *c, const char *with)
 {
     const enum tui_action then = c->then;
     c->then = TUI_DO_nothing;
-    tui_say(c->app, TUI_GOOD, "saved: %s", c->sketch->path);
+    tui_say(c->app, TUI_GOOD, "saved: %s%s%s", c->sketch->path, *with ? ", with " : "",
+            with);
     compose_refresh(c);
     if (then == TUI_DO_compose_another)
         compose_begin_wanted(c);
@@ -36,7 +39,7 @@ refused(struct tui_app *app, void *data, int id, const char *text)
     (void)text;
     if (id == 1) {
         if (eti_sketch_save(c->sketch, *c->path ? c->path : NULL, true) == ET_OK)
-            saved(c);
+            saved(c, "");
         else
             tui_say_error(app);
     } else if (id == 2) {
@@ -82,18 +85,78 @@ compose_is_ours(const struct compose *c)
     return path && access(path, W_OK) == 0 && !is_installed(c, path);
 }
 
+/* The folder of PATH. */
+static void
+folder_of(const char *path, char folder[PATH_MAX])
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, PATH_MAX, "%.*s", slash && slash > path ? (int)(slash - path) : 1,
+             slash ? path : ".");
+}
+
+/* Copies what the recipe names beside FROM to where it is now. WITH: a sentence's end
+ * that tells what. */
+static et_status
+bring(struct compose *c, const struct eti_beside *files, const char *folder,
+      char with[160])
+{
+    char target[PATH_MAX];
+    size_t used = 0;
+    for (int i = 1; i < files->n; i++) {
+        ET_TRY(eti_beside_copy(c->sketch->cx, files, i, folder, target));
+        if (*target && used + 2 < 160)
+            used += (size_t)snprintf(with + used, 160 - used, "%s%s", used ? ", " : "",
+                                     files->name[i]);
+    }
+    return ET_OK;
+}
+
+/* Saves at PATH, in another folder than the recipe's: what it includes goes along. */
+static et_status
+save_elsewhere(struct compose *c, const char *path, char with[160])
+{
+    char folder[PATH_MAX];
+    void *block;
+    ET_TRY(et_alloc(c->sketch->cx, sizeof(struct eti_beside), &block));
+    struct eti_beside *files = block;
+    eti_beside_find(c->sketch->path, files);
+    folder_of(path, folder);
+    et_status status = eti_beside_check(c->sketch->cx, files, 1, folder);
+    if (status == ET_OK)
+        status = eti_sketch_save(c->sketch, path, false);
+    if (status == ET_OK)
+        status = bring(c, files, folder, with);
+    et_free(c->sketch->cx, files);
+    return status;
+}
+
+static bool
+is_elsewhere(const struct compose *c, const char *path)
+{
+    char own[PATH_MAX], other[PATH_MAX];
+    struct stat a, b;
+    if (!path || !c->sketch->path)
+        return false;
+    folder_of(c->sketch->path, own);
+    folder_of(path, other);
+    return stat(own, &a) == 0 && stat(other, &b) == 0 &&
+           (a.st_dev != b.st_dev || a.st_ino != b.st_ino);
+}
+
 static void
 save_to(struct compose *c, const char *path)
 {
+    char with[160] = "";
     if (path && is_installed(c, path)) {
         tui_say(c->app, TUI_BAD,
                 "x installed recipes stay as they are: save it in another folder");
         return;
     }
-    et_status status = eti_sketch_save(c->sketch, path, false);
+    et_status status = is_elsewhere(c, path) ? save_elsewhere(c, path, with)
+                                             : eti_sketch_save(c->sketch, path, false);
     snprintf(c->path, sizeof c->path, "%s", path ? path : "");
     if (status == ET_OK)
-        saved(c);
+        saved(c, with);
     else if (status == ET_ECANCELED)
         ask(c, path != NULL);
     else

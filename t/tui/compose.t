@@ -223,7 +223,7 @@ says out '"state": "finished"' "the run ends as it should"
 says out '"label_smoothing"' "with what was changed and not saved"
 has 'like this recipe, already run' "and it is shown beside its recipe" \
     compose tiny.yaml --dump-screen 200x50
-says out '(lr' "with what it came to"
+says out '(with label_smoothing' "with what it has otherwise"
 has '! it cannot be launched' "a recipe with faults is not" \
     compose bad.yaml --dump-screen 80x24 --keys 'L'
 
@@ -308,6 +308,23 @@ ok $? "nor is it saved on the way to a launch"
 cmp -s before.yaml share/etude/recipes/mine.yaml
 ok $? "it is as it was"
 unset XDG_DATA_DIRS
+
+# What a recipe includes goes along to another folder.
+mkdir away taken
+printf 'include: [r.yaml]\nseed: 5\n' >own/top.yaml
+has 'saved: away/top.yaml, with r.yaml' "saved in another folder, a recipe takes along" \
+    compose own/top.yaml --dump-screen 80x24 --keys 'W<ctrl-u>away/top.yaml<enter>'
+cmp -s own/r.yaml away/r.yaml
+ok $? "what it includes"
+echo '# another' >taken/r.yaml
+has 'cannot write taken/r.yaml: File exists' "where another file has that name" \
+    compose own/top.yaml --dump-screen 80x24 --keys 'W<ctrl-u>taken/top.yaml<enter>'
+[ ! -e taken/top.yaml ] && [ "$(cat taken/r.yaml)" = '# another' ]
+ok $? "nothing is saved"
+has 'saved: own/other.yaml' "in its own folder nothing is copied" \
+    compose own/top.yaml --dump-screen 80x24 --keys 'W<ctrl-u>own/other.yaml<enter>'
+! grep -q 'with r.yaml' out
+ok $? "nor told of"
 
 # Commands.
 run compose mild.yaml

@@ -1,31 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recipes_copy.c: `etude recipes NAME --copy DIR`: the recipe, and what stands beside
- * it that it does not run without: recipes that it includes, tokenizers, and the
- * scripts that its comments tell to run.
+/* beside.c: see beside.h.
  *
- * That is each word of its text that is the name of a file in its folder; in comments
- * those of scripts alone, since they speak of other recipes, too. */
+ * What a recipe needs is each word of its text that is the name of a file in its
+ * folder; in comments those of scripts alone, since they speak of other recipes, too. */
 #include "config.h"
 
 #include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/cli.h"
-
-enum { FILES = 32 };
-
-struct copying {
-    struct cli *c;
-    char folder[PATH_MAX];          /* of the recipe */
-    char name[FILES][NAME_MAX + 1]; /* the recipe's own first */
-    int n;
-};
+#include "core/recipe/beside.h"
 
 static bool
 ends_with(const char *name, const char *end)
@@ -35,7 +23,7 @@ ends_with(const char *name, const char *end)
 }
 
 static FILE *
-open_one(const struct copying *k, const char *name)
+open_one(const struct eti_beside *k, const char *name)
 {
     char path[PATH_MAX + NAME_MAX + 2];
     struct stat st;
@@ -45,12 +33,12 @@ open_one(const struct copying *k, const char *name)
 
 /* Adds the file NAME if it exists and is not in the list. */
 static void
-add(struct copying *k, const char *name)
+add(struct eti_beside *k, const char *name)
 {
     for (int i = 0; i < k->n; i++)
         if (strcmp(k->name[i], name) == 0)
             return;
-    FILE *f = k->n < FILES ? open_one(k, name) : NULL;
+    FILE *f = k->n < ETI_BESIDE ? open_one(k, name) : NULL;
     if (!f)
         return;
     fclose(f);
@@ -65,7 +53,7 @@ is_of_name(char ch)
 
 /* Adds the files that LINE names. */
 static void
-read_line(struct copying *k, const char *line)
+read_line(struct eti_beside *k, const char *line)
 {
     char word[NAME_MAX + 1];
     bool is_comment = false;
@@ -90,7 +78,7 @@ read_line(struct copying *k, const char *line)
 
 /* Finds all that recipe I names; recipes among them are read in turn. */
 static void
-read_recipe(struct copying *k, int i)
+read_recipe(struct eti_beside *k, int i)
 {
     char *line = NULL;
     size_t room = 0;
@@ -106,7 +94,7 @@ read_recipe(struct copying *k, int i)
 
 /* Is what stands at TARGET the same as file I? */
 static bool
-is_same(const struct copying *k, int i, const char *target)
+is_same(const struct eti_beside *k, int i, const char *target)
 {
     FILE *a = open_one(k, k->name[i]), *b = fopen(target, "re");
     int x = 0, y = 0;
@@ -123,66 +111,65 @@ is_same(const struct copying *k, int i, const char *target)
 }
 
 static char *
-target_of(const struct copying *k, int i, char buf[PATH_MAX])
+target_of(const struct eti_beside *k, int i, const char *folder, char buf[PATH_MAX])
 {
-    snprintf(buf, PATH_MAX, "%s/%s", k->c->opt.copy, k->name[i]);
+    snprintf(buf, PATH_MAX, "%s/%s", folder, k->name[i]);
     return buf;
 }
 
-/* What is there stays: nothing is copied where one of the files is in the way. */
-static int
-look_ahead(const struct copying *k)
+static et_status
+copy_one(struct et_ctx *cx, const struct eti_beside *k, int i, const char *target)
 {
-    char target[PATH_MAX];
-    for (int i = 0; i < k->n; i++)
-        if (access(target_of(k, i, target), F_OK) == 0 &&
-            (i == 0 || !is_same(k, i, target)))
-            return cli_fail(k->c, CLI_E_WRITE, NULL, "cannot write %s: %s", target,
-                            strerror(EEXIST));
-    return CLI_OK;
-}
-
-static int
-copy_one(const struct copying *k, int i)
-{
-    char block[4096], target[PATH_MAX];
+    char block[4096];
     size_t n;
     FILE *in = open_one(k, k->name[i]);
     if (!in)
-        return cli_fail(k->c, CLI_E_NAME, NULL, "cannot read %s/%s: %s", k->folder,
-                        k->name[i], strerror(errno));
-    FILE *out = fopen(target_of(k, i, target), "wxe");
+        return ET_FAIL(cx, ET_ENOENT, "cannot read %s/%s: %s", k->folder, k->name[i],
+                       strerror(errno));
+    FILE *out = fopen(target, "wxe");
     while (out && (n = fread(block, 1, sizeof block, in)) > 0)
         fwrite(block, 1, n, out); /* raw: to a file */
     bool is_whole = out && !ferror(in) && !ferror(out);
     fclose(in);
     if (out && fclose(out) != 0)
         is_whole = false;
-    if (!is_whole)
-        return cli_fail(k->c, CLI_E_WRITE, NULL, "cannot write %s: %s", target,
-                        strerror(errno));
-    if (!k->c->opt.quiet)
-        et_print(stdout, "%s\n", target);
-    return CLI_OK;
+    return is_whole
+               ? ET_OK
+               : ET_FAIL(cx, ET_EIO, "cannot write %s: %s", target, strerror(errno));
 }
 
-int
-cli_recipe_copy(struct cli *c, const char *path)
+void
+eti_beside_find(const char *path, struct eti_beside *out)
+{
+    const char *slash = strrchr(path, '/');
+    const char *folder = slash ? path : ".";
+    out->n = 0;
+    snprintf(out->folder, sizeof out->folder, "%.*s", slash ? (int)(slash - path) : 1,
+             folder);
+    add(out, slash ? slash + 1 : path);
+    for (int i = 0; i < out->n; i++) /* and of those that it adds */
+        read_recipe(out, i);
+}
+
+et_status
+eti_beside_check(struct et_ctx *cx, const struct eti_beside *k, int from,
+                 const char *folder)
 {
     char target[PATH_MAX];
-    struct copying *k = calloc(1, sizeof *k);
-    const char *slash = strrchr(path, '/');
-    if (!k)
-        return cli_fail(c, CLI_E_MEMORY, NULL, "out of memory: the recipe's files");
-    k->c = c;
-    snprintf(k->folder, sizeof k->folder, "%.*s", (int)(slash - path), path);
-    add(k, slash + 1);
-    for (int i = 0; i < k->n; i++) /* and of those that it adds */
-        read_recipe(k, i);
-    int code = look_ahead(k);
-    for (int i = 0; i < k->n && code == CLI_OK; i++)
-        if (access(target_of(k, i, target), F_OK) != 0)
-            code = copy_one(k, i);
-    free(k);
-    return code;
+    for (int i = from; i < k->n; i++)
+        if (access(target_of(k, i, folder, target), F_OK) == 0 &&
+            (i == 0 || !is_same(k, i, target)))
+            return ET_FAIL(cx, ET_EIO, "cannot write %s: %s", target, strerror(EEXIST));
+    return ET_OK;
+}
+
+et_status
+eti_beside_copy(struct et_ctx *cx, const struct eti_beside *k, int i,
+                const char *folder, char target[PATH_MAX])
+{
+    if (access(target_of(k, i, folder, target), F_OK) == 0) {
+        target[0] = '\0';
+        return ET_OK;
+    }
+    return copy_one(cx, k, i, target);
 }
