@@ -236,6 +236,33 @@ test_invalid(void)
     close_both(&b);
 }
 
+/* A text whose sums of scores become larger than floats can add well: SentencePiece
+ * takes this line apart in the same way wherever it stands. */
+static void
+test_long(void)
+{
+    enum { TIMES = 12000, LINE = 21 };
+    static const char line[] =
+        "And Cain went out from the presence of the LORD, and dwelt i ";
+    static char text[TIMES * (sizeof line - 1)];
+    struct et_encoding a;
+    struct both b;
+    int64_t at = LINE;
+    if (!opens("pieces-unigram.model", &b))
+        bail("no pieces-unigram.model");
+    for (size_t i = 0; i < TIMES; i++)
+        memcpy(text + i * (sizeof line - 1), line, sizeof line - 1);
+    bool long_enough = et_encode(b.e, text, sizeof text, 0, &a) == ET_OK &&
+                       a.n == (int64_t)TIMES * LINE;
+    while (long_enough && at < a.n && a.id[at] == a.id[at - LINE])
+        at++;
+    ok(long_enough && at == a.n,
+       "the tokens of a line do not depend on what precedes it");
+    if (long_enough && at < a.n)
+        diag("token %d is another", (int)at);
+    close_both(&b);
+}
+
 /* ---- options of a call ---- */
 
 static void
@@ -628,6 +655,7 @@ main(void)
     test_exact("bytes");
     test_exact("gpt2.json");
     test_invalid();
+    test_long();
     test_plain();
     test_limit();
     test_cut("gpt2.json");

@@ -113,7 +113,7 @@ struct eti_bpe {
 struct eti_unigram {
     struct eti_trie trie;
     double *score; /* by id */
-    double worst, best;
+    double worst;
     bool fuse_unk;
     bool in_float; /* sums are rounded as SentencePiece's */
 };

@@ -190,10 +190,8 @@ add_piece(struct reading *r, const struct piece *p)
     t->special[id] = p->type == CONTROL ? 1 : p->type == USER_DEFINED ? 2 : 0;
     if (p->type == UNKNOWN)
         t->unk = id;
-    if (p->type == NORMAL) {
+    if (p->type == NORMAL)
         u->worst = p->score < u->worst ? p->score : u->worst;
-        u->best = p->score > u->best ? p->score : u->best;
-    }
     if (p->type == USER_DEFINED) {
         ET_TRY(eti_trie_add(&r->map->users, p->text, p->n, id));
         ET_TRY(eti_trie_add(&t->bpe.whole, p->text, p->n, id));
@@ -228,7 +226,6 @@ read_message(struct reading *r, struct message m)
     ET_TRY(et_alloc(t->cx, n, (void **)&t->special));
     ET_TRY(et_alloc(t->cx, n, (void **)&r->kind));
     t->unigram.worst = INFINITY;
-    t->unigram.best = -INFINITY;
     while (next_field(&all, &f, &broken)) {
         if (f.number != 1 || f.type != BYTES)
             continue;

@@ -2,8 +2,9 @@
 /* unigram.c: of all ways to take a text apart the one whose scores sum to most.
  *
  * Source: Kudo, Subword Regularization, 2018; the order of sums, the score of what is
- * unknown and what wins a tie are those of SentencePiece's EncodeOptimized, and of
- * Hugging Face's tokenizers, which sums in doubles. */
+ * unknown and what wins a tie are those of SentencePiece's EncodeOptimized (0.2.3: sums
+ * and comparisons in floats), and of Hugging Face's tokenizers, which sums in doubles. */
+#include <math.h>
 #include <string.h>
 
 #include "core/base/memory.h"
@@ -12,6 +13,8 @@
 
 /* How much worse than the worst token an unknown character is. */
 #define UNKNOWN_PENALTY 10.0
+/* SentencePiece: sums that are longer than this begin at 0 again. */
+#define LONGEST_SUM 100000.0F
 
 /* The best way to here. */
 struct eti_way {
@@ -24,23 +27,40 @@ static void
 offer(const struct eti_unigram *u, struct eti_way *to, double score, int64_t from,
       int32_t id)
 {
+    if (u->in_float)
+        score = (float)score;
     if (to->from >= 0 && score <= to->score)
         return;
     *to = (struct eti_way){
-        .score = u->in_float ? (float)score : score,
+        .score = score,
         .from = from,
         .id = id,
     };
 }
 
-/* All tokens that begin at AT; an unknown one where none is the character alone. */
-static void
+/* SentencePiece: a token of the user, of N bytes, always wins. */
+static double
+score_of_users(size_t n)
+{
+    return (float)(0.1 * (double)(n - 1));
+}
+
+static double
+score_of_unknown(const struct eti_unigram *u)
+{
+    double score = u->worst - UNKNOWN_PENALTY;
+    return u->in_float ? (float)score : score;
+}
+
+/* All tokens that begin at AT; an unknown one where none is the character alone. Gives
+ * where the longest ends. */
+static size_t
 offer_tokens(const struct et_tokenizer *t, struct eti_way *best, const char *text,
              size_t n, size_t at)
 {
     const struct eti_unigram *u = &t->unigram;
     double here = best[at].score;
-    size_t length;
+    size_t length, last = at;
     bool good, alone = false;
     uint32_t node = 0;
     (void)eti_char(text + at, n - at, &length, &good);
@@ -51,15 +71,40 @@ offer_tokens(const struct et_tokenizer *t, struct eti_way *best, const char *tex
         int32_t id = u->trie.value[node];
         if (id < 0)
             continue;
-        /* SentencePiece: tokens of the user always win. */
         bool users = u->in_float && t->special[id] == 2;
-        double score = users ? (double)(end - at) * u->best - 0.1 : u->score[id];
+        double score = users ? score_of_users(end - at) : u->score[id];
         offer(u, &best[end], score + here, (int64_t)at, id);
         alone |= end == at + length;
+        last = end;
     }
     if (!alone)
-        offer(u, &best[at + length], u->worst - UNKNOWN_PENALTY + here, (int64_t)at,
-              t->unk);
+        offer(u, &best[at + length], score_of_unknown(u) + here, (int64_t)at, t->unk);
+    return last > at + length ? last : at + length;
+}
+
+/* Moves the sums of the ways to AT .. LAST so that the one to AT is 0. */
+static void
+begin_sums(struct eti_way *best, size_t at, size_t last)
+{
+    double sum = best[at].score;
+    for (size_t i = at; i <= last; i++)
+        if (best[i].from >= 0)
+            best[i].score = (float)(best[i].score - sum);
+}
+
+static void
+find_ways(const struct et_tokenizer *t, struct eti_way *best, const char *text,
+          size_t n)
+{
+    size_t last = 0;
+    for (size_t at = 0, length; at < n; at += length) {
+        bool good;
+        if (t->unigram.in_float && fabs(best[at].score) > LONGEST_SUM)
+            begin_sums(best, at, last);
+        size_t end = offer_tokens(t, best, text, n, at);
+        last = end > last ? end : last;
+        (void)eti_char(text + at, n - at, &length, &good);
+    }
 }
 
 et_status
@@ -70,11 +115,7 @@ eti_unigram_word(struct et_encoder *e, const char *text, size_t n)
     struct eti_way *best = e->best;
     for (size_t i = 0; i <= n; i++)
         best[i] = (struct eti_way){.from = -1};
-    for (size_t at = 0, length; at < n; at += length) {
-        bool good;
-        offer_tokens(t, best, text, n, at);
-        (void)eti_char(text + at, n - at, &length, &good);
-    }
+    find_ways(t, best, text, n);
     /* The way back, turned: SCORE is no more needed, and holds where each goes on. */
     int64_t to = (int64_t)n, next = (int64_t)n;
     while (to > 0) {
