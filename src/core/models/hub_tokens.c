@@ -96,14 +96,11 @@ write_tokenizer(struct et_ctx *cx, const struct et_tokenizer *t, const json_t *c
         ET_TRY(write_made(cx, eti_tokenizer_bytes_json(t), folder, "tokenizer.json"));
     if (eti_tokenizer_has_file(&files, own))
         return ET_OK;
-    if (strcmp(files.name, "tokenizer.model") == 0) {
-        et_report(
-            cx, ET_LOG_WARN,
-            "%s: AutoTokenizer cannot tell how tokenizer.model is read; transformers "
-            "has a class for each kind, such as LlamaTokenizer or T5Tokenizer",
-            folder);
-        return ET_OK;
-    }
+    if (strcmp(files.name, "tokenizer.model") == 0)
+        et_report(cx, ET_LOG_WARN,
+                  "%s: AutoTokenizer reads tokenizer.model since transformers 5; older "
+                  "ones have a class for each kind, such as LlamaTokenizer",
+                  folder);
     return write_made(cx,
                       eti_tokenizer_config_json(t, files.name, longest(config), pairs),
                       folder, own);
