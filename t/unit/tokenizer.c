@@ -567,6 +567,18 @@ test_vocab_txt(void)
            c.id[0] != a.id[0];
     ok(same, "tokenizer_config.json says that it is not uncased");
     close_both(&txt);
+    f = fopen(config, "w");
+    if (!f ||
+        fputs("{\"strip_accents\": false, \"tokenize_chinese_chars\": false}", f) < 0 ||
+        fclose(f) != 0 || !open_both(dir, &txt))
+        bail("cannot write %s", config);
+    /* Of these the vocabulary has only "e". */
+    same = et_encode(txt.e, "E \xc3\xa9", 4, 0, &c) == ET_OK && c.n == 2 &&
+           c.id[0] == et_tokenizer_id(txt.t, "e", 1) && c.id[1] != c.id[0];
+    ok(same, "that accents stay");
+    same = et_encode(txt.e, "e\xe4\xb8\xad", 4, 0, &c) == ET_OK && c.n == 1;
+    ok(same, "and that Chinese signs are no words of their own");
+    close_both(&txt);
     close_both(&json);
     unlink(config);
     unlink(path);

@@ -239,13 +239,20 @@ ET_NODISCARD et_status eti_read_gpt2(struct et_tokenizer *t, const char *name,
                                      const char *vocab, size_t n_vocab,
                                      const char *merges_name, const char *merges,
                                      size_t n_merges);
+/* How BERT's text is made simple, by tokenizer_config.json. */
+enum { ETI_BERT_LOWER, ETI_BERT_ACCENTS, ETI_BERT_CHINESE, ETI_BERT_FLAGS };
+struct eti_bert {
+    bool is[ETI_BERT_FLAGS], said[ETI_BERT_FLAGS];
+};
 ET_NODISCARD et_status eti_read_bert(struct et_tokenizer *t, const char *name,
-                                     const char *vocab, size_t n, bool lower);
+                                     const char *text, size_t n,
+                                     const struct eti_bert *how);
 ET_NODISCARD et_status eti_read_pieces(struct et_tokenizer *t, const char *name,
                                        const char *model, size_t n);
-/* Roles by tokenizer_config.json or special_tokens_map.json, where T has none. */
+/* Roles by tokenizer_config.json or special_tokens_map.json, where T has none. HOW may
+ * be NULL. */
 ET_NODISCARD et_status eti_read_roles(struct et_tokenizer *t, const char *name,
-                                      const char *text, size_t n, int *lower);
+                                      const char *text, size_t n, struct eti_bert *how);
 
 /* The same by the ids of generation_config.json or config.json. Ids
  * that no token of T has are ignored. */

@@ -185,8 +185,9 @@ eti_frame_bert(struct et_tokenizer *t, int32_t cls, int32_t sep)
 
 et_status
 eti_read_bert(struct et_tokenizer *t, const char *name, const char *text, size_t n,
-              bool lower)
+              const struct eti_bert *how)
 {
+    const bool lower = !how->said[ETI_BERT_LOWER] || how->is[ETI_BERT_LOWER];
     const char *line;
     size_t at = 0, n_line;
     for (int64_t id = 0; next_line(text, n, &at, &line, &n_line); id++)
@@ -199,8 +200,8 @@ eti_read_bert(struct et_tokenizer *t, const char *name, const char *text, size_t
     t->norm[t->n_norms++] = (struct eti_norm){
         .kind = ETI_NORM_BERT,
         .clean = true,
-        .chinese = true,
-        .accents = lower,
+        .chinese = !how->said[ETI_BERT_CHINESE] || how->is[ETI_BERT_CHINESE],
+        .accents = how->said[ETI_BERT_ACCENTS] ? how->is[ETI_BERT_ACCENTS] : lower,
         .lower = lower,
     };
     t->split[t->n_splits++] = (struct eti_split){.kind = ETI_SPLIT_BERT};
@@ -232,17 +233,31 @@ read_role(struct et_tokenizer *t, const json_t *json, const char *key,
                                        json_string_length(token));
 }
 
+static void
+read_flag(struct eti_bert *how, const json_t *json, int flag)
+{
+    static const char *const keys[ETI_BERT_FLAGS] = {
+        [ETI_BERT_LOWER] = "do_lower_case",
+        [ETI_BERT_ACCENTS] = "strip_accents",
+        [ETI_BERT_CHINESE] = "tokenize_chinese_chars",
+    };
+    const json_t *value = json_object_get(json, keys[flag]);
+    if (!json_is_boolean(value))
+        return;
+    how->said[flag] = true;
+    how->is[flag] = json_is_true(value);
+}
+
 et_status
 eti_read_roles(struct et_tokenizer *t, const char *name, const char *text, size_t n,
-               int *lower)
+               struct eti_bert *how)
 {
     json_t *json;
     ET_TRY(eti_json(t->cx, name, text, n, &json));
     for (int i = 0; i < ET_TOKEN_ROLES; i++)
         read_role(t, json, eti_token_role_keys[i], (enum et_token_role)i);
-    const json_t *does = json_object_get(json, "do_lower_case");
-    if (lower && json_is_boolean(does))
-        *lower = json_is_true(does);
+    for (int i = 0; how && i < ETI_BERT_FLAGS; i++)
+        read_flag(how, json, i);
     json_decref(json);
     return ET_OK;
 }

@@ -261,9 +261,9 @@ open_gpt2(struct et_tokenizer *t, const char *path)
     return s;
 }
 
-/* What tokenizer_config.json and special_tokens_map.json say; LOWER may be NULL. */
+/* What tokenizer_config.json and special_tokens_map.json say; HOW may be NULL. */
 static et_status
-open_roles(struct et_tokenizer *t, const char *path, int *lower)
+open_roles(struct et_tokenizer *t, const char *path, struct eti_bert *how)
 {
     static const char *const names[] = {"special_tokens_map.json",
                                         "tokenizer_config.json"};
@@ -275,7 +275,7 @@ open_roles(struct et_tokenizer *t, const char *path, int *lower)
             continue;
         et_status s = eti_file_load(t->cx, beside, FILE_MAX, &b);
         if (s == ET_OK)
-            s = eti_read_roles(t, beside, (const char *)b.data, (size_t)b.n, lower);
+            s = eti_read_roles(t, beside, (const char *)b.data, (size_t)b.n, how);
         et_free(t->cx, b.data);
         ET_TRY(s);
     }
@@ -307,7 +307,7 @@ open_file(struct et_tokenizer *t, const char *path)
 {
     struct eti_bytes b = {0};
     const char *name = strrchr(path, '/');
-    int lower = 1;
+    struct eti_bert how = {0};
     name = name ? name + 1 : path;
     if (strcmp(name, "vocab.json") == 0 || strcmp(name, "merges.txt") == 0)
         return open_gpt2(t, path);
@@ -317,14 +317,14 @@ open_file(struct et_tokenizer *t, const char *path)
     if (ends_with(path, ".model"))
         s = eti_read_pieces(t, path, text, (size_t)b.n);
     else if (ends_with(path, ".txt"))
-        s = open_roles(t, path, &lower);
+        s = open_roles(t, path, &how);
     else if (ends_with(path, ".json"))
         s = eti_read_tokenizer_json(t, path, text, (size_t)b.n);
     else
         s = ET_FAIL(t->cx, ET_ENOTSUP,
                     "%s: a tokenizer is a .json, .txt or .model, or \"bytes\"", path);
     if (s == ET_OK && ends_with(path, ".txt"))
-        s = eti_read_bert(t, path, text, (size_t)b.n, lower != 0);
+        s = eti_read_bert(t, path, text, (size_t)b.n, &how);
     et_free(t->cx, b.data);
     return s;
 }
