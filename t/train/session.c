@@ -186,6 +186,19 @@ test_runs(void)
     ok(et_session_fit(s) == ET_EINVAL, "a session without train_data does not train");
     (void)take_error(cx);
     et_session_close(&s);
+    char weights[1100];
+    const struct et_override from = {ET_OVERRIDE_SET, weights};
+    snprintf(weights, sizeof weights,
+             "model.weights=%s/checkpoints/step-000000000008/model-00000.safetensors",
+             folder);
+    s = open_session(
+        recipe, NULL,
+        (struct et_session_options){
+            .overrides = &from, .n_overrides = 1, .no_train = true, .no_eval = true});
+    predict(s, again);
+    ok(memcmp(trained, again, sizeof trained) == 0,
+       "that of a recipe with a file of weights has them, also without data");
+    et_session_close(&s);
 }
 
 static int64_t

@@ -73,7 +73,8 @@ is_text(struct span s, const char *text)
 struct graph {
     struct span name[MOST]; /* of values that are there */
     int n, nodes, wrong;
-    struct span input, output; /* ValueInfoProto */
+    struct span input[4], output; /* ValueInfoProto */
+    int n_inputs;
 };
 
 static bool
@@ -105,6 +106,14 @@ text_of(struct span s, int number)
     return (struct span){0};
 }
 
+static void
+add_input(struct graph *g, struct span value)
+{
+    add(g, text_of(value, 1));
+    if (g->n_inputs < 4)
+        g->input[g->n_inputs++] = value;
+}
+
 /* Initializers are values from the start, wherever they stand. */
 static void
 read_values(struct graph *g, struct span s)
@@ -114,7 +123,7 @@ read_values(struct graph *g, struct span s)
         if (f.number == 5)
             add(g, text_of(f.bytes, 8));
         if (f.number == 11)
-            add(g, text_of(g->input = f.bytes, 1));
+            add_input(g, f.bytes);
         if (f.number == 12)
             g->output = f.bytes;
     }
@@ -203,7 +212,14 @@ one_model(const char *name, const char *const *set)
     is_int(g.wrong, 0, "%s: each value is made once, before it is used", name);
     ok(g.nodes == info.nodes && opset == ETI_ONNX_OPSET && all.n == info.bytes,
        "%s: %d nodes of opset %d", name, g.nodes, opset);
-    ok(follows_batch(g.input) && follows_batch(g.output), "%s: of any batch", name);
+    ok(follows_batch(g.input[g.n_inputs - 1]) && follows_batch(g.output),
+       "%s: of any batch", name);
+    if (strcmp(name, "bert") == 0 || strcmp(name, "bert_classifier") == 0)
+        ok(g.n_inputs == 3 && is_text(text_of(g.input[1], 1), "attention_mask") &&
+               is_text(text_of(g.input[2], 1), "token_type"),
+           "%s: it is given a mask and types of tokens, too", name);
+    else
+        is_int(g.n_inputs, 1, "%s: it has one input", name);
     et_free(cx, all.data);
     et_model_free(&m);
 }
@@ -256,6 +272,7 @@ main(void)
     one_model("gpt2", small);
     one_model("gpt2", alibi);
     one_model("bert", small);
+    one_model("bert_classifier", small);
     refused();
     et_device_close(&dev);
     struct et_alloc_stats stats;

@@ -327,7 +327,7 @@ make_model(struct eti_assembly *a)
     if (!weights->path && (!weights->strict || weights->ignore.n > 0))
         return ET_FAIL(a->cx, ET_EINVAL,
                        "model.weights names no file: 'path' is missing");
-    if (!weights->path || a->stands_in)
+    if (!weights->path || (a->stands_in && !a->loads_weights))
         return ET_OK;
     a->stage = ETI_STAGE_DATA;
     return et_model_load_some_weights(a->cx, a->model, weights);
@@ -578,6 +578,7 @@ eti_assemble(struct et_ctx *cx, struct et_recipe *recipe,
     };
     a->config.comm = options->comm;
     a->stands_in = options->stands_in;
+    a->loads_weights = options->loads_weights;
     ET_TRY(take_device(a, recipe, options));
     ET_TRY(open_train(a, options));
     ET_TRY(open_eval(a, options));

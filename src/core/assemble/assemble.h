@@ -36,6 +36,7 @@ struct eti_assemble_options {
     bool with_eval;        /* open eval_data */
     bool stands_in;        /* blank data of the same shapes where they are known
                               (core/data/stand_in.h), and no file of weights */
+    bool loads_weights;    /* with stands_in: the file of weights all the same */
     int64_t limit_batches; /* of each epoch and evaluation; 0 = no limit */
 };
 
@@ -49,7 +50,7 @@ struct eti_assembly {
     struct et_ctx *cx;
     const struct et_recipe *recipe; /* borrowed */
     enum eti_stage stage;           /* reached */
-    bool stands_in;                 /* as the options have it */
+    bool stands_in, loads_weights;  /* as the options have them */
     struct et_device *dev;
     struct eti_data train, eval[ETI_MAX_EVAL_DATA];
     struct et_model *model;

@@ -242,6 +242,7 @@ assemble(struct et_session *s, const struct et_session_options *o)
         .with_train = has_train || !has_eval,
         .with_eval = has_eval,
         .stands_in = !has_train && !has_eval, /* for the shapes alone */
+        .loads_weights = !s->from.directory[0],
     };
     s->is_assembled = true;
     return eti_assemble(s->cx, s->recipe, &options, &s->a);

@@ -20,6 +20,23 @@ enum { IR_VERSION = 9 };    /* the one that came with opset 20 */
 
 /* ---- the graph ---- */
 
+/* BERT's fields besides the tokens, which other programs give it, too. */
+static et_status
+add_token_fields(struct et_ctx *cx, const struct et_model *m, struct et_device *dev,
+                 struct et_samples *in)
+{
+    static const char *const names[] = {"attention_mask", "token_type"};
+    const bool is_bert = m->type->wants_masked || m->type->reads_tokens;
+    for (size_t i = 0; is_bert && i < sizeof names / sizeof *names; i++) {
+        struct et_named_tensor *other = &in->other[in->n_others];
+        other->name = names[i];
+        ET_TRY(et_tensor_new(cx, dev, ET_I32, 2, in->x->desc.shape, ET_ROW_MAJOR,
+                             names[i], &other->tensor));
+        in->n_others++;
+    }
+    return ET_OK;
+}
+
 /* What the model computes of N samples, on *G, which is the caller's also after a
  * failure. */
 static et_status
@@ -41,6 +58,7 @@ build(struct et_ctx *cx, struct et_model *m, struct et_device *dev, int64_t n,
     enum et_format format = d.ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR;
     ET_TRY(et_tensor_new(cx, dev, d.dtype, d.ndim, d.shape, format, "input", &in->x));
     ET_TRY(eti_ways_samples(cx, m->root, dev, in->x, in));
+    ET_TRY(add_token_fields(cx, m, dev, in));
     ET_TRY(et_graph_new(cx, dev, g));
     struct et_forward forward = {.g = *g, .samples = in};
     *y = et_model_forward(m, &forward, in->x);

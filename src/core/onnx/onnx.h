@@ -14,8 +14,9 @@ struct eti_onnx_info {
 
 /* Writes what M, whose parameters are bound on DEV, computes in evaluation to the file
  * PATH, whole or not at all: from "input" f32 [batch,C,H,W] as the model's facts say,
- * or I32 [batch,T] for language, and from the fields that a network spelled out reads,
- * by their names, to "output"; weights inside. ENOTSUP: ONNX has no
+ * or I32 [batch,T] for language, from "attention_mask" and "token_type", I32 [batch,T],
+ * where it is a BERT, and from the fields that a network spelled out reads, by their
+ * names, to "output"; weights inside. ENOTSUP: ONNX has no
  * operation for something, which is named; or the file would have 2 GiB or more. EIO.
  */
 ET_NODISCARD et_status eti_onnx_export(struct et_ctx *cx, struct et_model *m,
