@@ -201,20 +201,22 @@ test_fits(void)
 {
     static const struct et_field field[] = {
         {.name = "target", .kind = ET_FIELD_VALUES, .dtype = ET_I32, .below = 3},
+        {.name = "target", .kind = ET_FIELD_VALUES, .dtype = ET_F32, .ndim = 1},
         {.name = "target", .kind = ET_FIELD_VALUES, .dtype = ET_F32},
         {.name = "target", .kind = ET_FIELD_TOKENS, .dtype = ET_I32, .ndim = 1},
     };
-    static const char *const takes[3][10] = {
+    static const char *const takes[4][10] = {
         {"soft_cross_entropy", "binary_cross_entropy_with_logits", "dice", "focal",
          "cross_entropy"},
         {"soft_cross_entropy", "binary_cross_entropy_with_logits", "dice", "focal",
          "cross_entropy", "mse", "l1", "huber"},
+        {"mse", "l1", "huber"},
         {"masked_language"},
     };
     struct et_model_class type = {.task = ET_TASK_LANGUAGE};
     struct et_model m = {.type = &type, .cx = cx};
     int wrong = 0;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 4; k++)
         for (int i = 0; et_loss_classes[i]; i++) {
             bool fits = false;
             for (int j = 0; takes[k][j]; j++)

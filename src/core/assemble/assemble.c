@@ -257,6 +257,23 @@ check_pixels(const struct eti_assembly *a, const struct et_model_class *c,
         c->info.name, set->type->info.name);
 }
 
+/* The reverse. What a plugin's model gives is not known. */
+static et_status
+check_masks(const struct eti_assembly *a)
+{
+    const struct eti_data *data = a->train.set ? &a->train : &a->eval[0];
+    const struct et_model_class *c = a->model->type;
+    const struct et_field *target =
+        data->set ? et_facts_target(&data->set->facts) : NULL;
+    if (a->model->task != ET_TASK_CLASSIFICATION || c->info.class_size > 0 || !target ||
+        target->kind != ET_FIELD_MASK)
+        return ET_OK;
+    return ET_FAIL(
+        a->cx, ET_EINVAL,
+        "model %s learns a class for each image, %s gives one for each pixel",
+        c->info.name, data->set->type->info.name);
+}
+
 /* A model of images on tokens, or the reverse, is said here and not by a shape. */
 static et_status
 check_kind(const struct eti_assembly *a, const struct et_model_class *c)
@@ -317,6 +334,7 @@ make_model(struct eti_assembly *a)
     if (a->recipe->loss.component)
         et_model_set_loss(a->model, ETI_CLASS(loss, a->recipe->loss.component),
                           a->recipe->loss.options);
+    ET_TRY(check_masks(a));
     ET_TRY(check_all_classes(a));
     if (facts.field)
         ET_TRY(et_model_check_loss(a->model, facts.n_fields > ET_FIELD_TARGET

@@ -434,11 +434,39 @@ build_list(const struct builder *b, const struct level *outer,
 
 /* ---- the model ---- */
 
+/* Have the data a class for each pixel? */
+static bool
+wants_masks(const struct et_model_facts *f)
+{
+    return f->field && f->n_fields > ET_FIELD_TARGET &&
+           f->field[ET_FIELD_TARGET].kind == ET_FIELD_MASK;
+}
+
+static et_status
+check_mask(const struct builder *b, const struct eti_network *network,
+           const struct shape *s)
+{
+    const struct et_model_facts *f = b->facts;
+    if (s->v[0] == f->num_classes && s->v[1] == f->height && s->v[2] == f->width)
+        return ET_OK;
+    et_status status =
+        ET_FAIL(b->cx, ET_EINVAL,
+                "the last layer gives %lld x %lld x %lld, but %lld classes are to be "
+                "told apart in each of %lld x %lld pixels",
+                (long long)s->v[0], (long long)s->v[1], (long long)s->v[2],
+                (long long)f->num_classes, (long long)f->height, (long long)f->width);
+    et_hint(b->cx, "end with conv2d: {out: %lld, kernel: 1} at the image's size",
+            (long long)f->num_classes);
+    return at_value(b->cx, network->item[network->n - 1].at, status);
+}
+
 static et_status
 check_end(const struct builder *b, const struct eti_network *network,
           const struct shape *s)
 {
     const int64_t classes = b->facts->num_classes;
+    if (wants_masks(b->facts))
+        return check_mask(b, network, s);
     if (s->v[1] == 0 && s->v[0] == classes)
         return ET_OK;
     et_status status = ET_FAIL(
@@ -495,6 +523,8 @@ layers_build(struct et_ctx *cx, struct et_model *m, const void *options,
         status = build_list(&b, NULL, &network, &shape, &m->root);
     if (status == ET_OK)
         status = check_end(&b, &network, &shape);
+    if (status == ET_OK && wants_masks(facts))
+        m->task = ET_TASK_SEGMENTATION;
     eti_arena_release(&arena);
     return status;
 }

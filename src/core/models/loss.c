@@ -43,8 +43,8 @@ et_model_set_loss(struct et_model *m, const struct et_loss_class *loss,
 static unsigned
 kind_of(const struct et_field *field)
 {
-    if (et_dtype_is_float(field->dtype))
-        return ET_TAKES_SHARES | ET_TAKES_NUMBERS;
+    if (et_dtype_is_float(field->dtype)) /* one number is no share of classes */
+        return field->ndim > 0 ? ET_TAKES_SHARES | ET_TAKES_NUMBERS : ET_TAKES_NUMBERS;
     return field->kind == ET_FIELD_TOKENS ? ET_TAKES_TOKENS : ET_TAKES_CLASSES;
 }
 
