@@ -9,6 +9,7 @@
 
 #include "t/data/fixture.h"
 #include "t/tap.h"
+#include "t/train/masked.h"
 #include "t/train/recipe_run.h"
 #include "t/train/recipes.h"
 #include "core/trainer/state.h"
@@ -249,6 +250,36 @@ check_algorithm(struct et_ctx *cx, const struct et_algorithm_class *c)
     check_recipe(cx, c->info.name, text);
 }
 
+/* Lines of 1 to 14 words, several in a sequence of 16, some of whose tokens are hidden
+ * anew each epoch: four batches an epoch. */
+static const char *
+packed_recipe(const char *to)
+{
+    static char text[2048];
+    static const char vocabulary[] =
+        "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nred\ngreen\nblue\nsea\nsky\nsun\n";
+    char lines[4096];
+    size_t n = 0;
+    for (int i = 0; i < 34; i++)
+        for (int k = 0, last = i * 5 % 14; k <= last; k++)
+            n += (size_t)snprintf(lines + n, sizeof lines - n, "%s%c",
+                                  (const char *[]){"red", "green", "blue", "sea", "sky",
+                                                   "sun"}[(i * i + k * 7) % 6],
+                                  k < last ? ' ' : '\n');
+    write_masked(to, "vocab.txt", vocabulary);
+    write_masked(to, "lines.txt", lines);
+    snprintf(
+        text, sizeof text,
+        "max_duration: 10ba\nseed: 17\n"
+        "model: {name: bert, n_layers: 1, d_model: 16, n_heads: 2, max_seq_len: 16,\n"
+        "        dropout: 0.1}\n"
+        "train_data: {name: masked_text, path: %s/lines.txt, document: line,\n"
+        "  packing: best_fit, tokenizer: %s/vocab.txt, seq_len: 16, batch_size: "
+        "4}\n" ADAMW,
+        to, to);
+    return text;
+}
+
 /* t/train/resume NAME...: of those recipes and algorithms alone. */
 int
 main(int argc, char **argv)
@@ -260,6 +291,8 @@ main(int argc, char **argv)
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (is_chosen(argc, argv, others[i].name))
             check_recipe(cx, others[i].name, others[i].text);
+    if (is_chosen(argc, argv, "packed masked text"))
+        check_recipe(cx, "packed masked text", packed_recipe(scratch_folder()));
     for (const struct et_algorithm_class *const *c = et_algorithm_classes; *c; c++)
         if (is_chosen(argc, argv, (*c)->info.name))
             check_algorithm(cx, *c);
