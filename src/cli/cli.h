@@ -5,6 +5,7 @@
 #define ET_CLI_H
 
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -160,8 +161,9 @@ struct cli {
     bool has_color;  /* ERR has */
     struct etd_rank *rank;          /* this process is a rank; NULL: it is not */
     int nproc;                      /* ranks of the run that is launched */
-    pid_t child[CLI_MOST_TOGETHER]; /* together.c: the ranks of this command */
+    pid_t child[CLI_MOST_TOGETHER]; /* together.c: the ranks of this command, */
     int n_children;
+    struct cli_said *said; /* and what they have said; NULL: it has none */
 };
 
 /* One command: a row of commands.def. */
@@ -204,6 +206,10 @@ int cli_ranks_share(struct cli *c);
  * process is one of them, or of a launcher's, or the only one, and goes on. Else it has
  * waited for them, and returns the code of one that failed. */
 int cli_together_start(struct cli *c, bool *is_rank);
+/* Is TEXT to be said? Not where another rank of this command has said it. Until
+ * cli_together_said, where it is, a signal that ends this rank waits. */
+bool cli_together_claim(const struct cli *c, const char *text, sigset_t *before);
+void cli_together_said(const struct cli *c, const sigset_t *before);
 
 /* ---- hidden.c ---- */
 

@@ -69,7 +69,7 @@ hint_for(int code, enum eti_stage stage)
 }
 
 static void
-print(struct cli *c, const struct et_diagnostic *d, FILE *out)
+put(struct cli *c, const struct et_diagnostic *d, FILE *out)
 {
     char text[ET_DIAGNOSTIC_JSON_BYTES];
     bool is_error = out == stderr;
@@ -93,6 +93,18 @@ print(struct cli *c, const struct et_diagnostic *d, FILE *out)
         et_run_note(c->run, ET_LOG_WARN, text + strlen("error "));
     else if (c->run)
         et_run_note(c->run, ET_LOG_ERROR, text);
+}
+
+static void
+print(struct cli *c, const struct et_diagnostic *d, FILE *out)
+{
+    char text[ET_DIAGNOSTIC_JSON_BYTES];
+    sigset_t before;
+    et_diagnostic_text(d, text, sizeof text);
+    if (!cli_together_claim(c, text, &before))
+        return;
+    put(c, d, out);
+    cli_together_said(c, &before);
 }
 
 int
@@ -256,8 +268,11 @@ cli_log(void *data, enum et_log_level level, const char *text)
     char visible[ET_VISIBLE_MAX + 1];
     bool shown = level >= cli_screen_level(c);
     et_visible(visible, sizeof visible, text, strlen(text));
-    if (shown)
+    sigset_t before;
+    if (shown && cli_together_claim(c, visible, &before)) {
         cli_show_line(c, level, visible);
+        cli_together_said(c, &before);
+    }
     tell_loggers(c, level, visible);
     if (c->log)
         et_print(c->log, "etude: %s: %s\n", et_log_level_name(level), visible);

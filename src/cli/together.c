@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* together.c: the ranks of a command that has no supervisor, as eval and predict: N
  * processes that this one starts and waits for, or those that a launcher has started.
- * Rank 0 prints and writes; each says what went wrong with it. The process that waits
- * says it for a rank that a signal ended. */
+ * Rank 0 prints and writes; each says what went wrong with it, but for what another one
+ * has said. The process that waits says it for a rank that a signal ended. */
 #include "config.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "cli/cli.h"
 
@@ -49,6 +52,63 @@ open_place(struct cli *c, int world)
                         strerror(errno));
     return CLI_OK;
 }
+
+/* ---- what has been said ---- */
+
+/* In memory of all ranks: a hash of each text in the upper bits, 1 + the rank that says
+ * it in the lower ones. */
+struct cli_said {
+    _Atomic uint64_t text[64];
+};
+
+enum { RANK_BITS = 8 };
+
+static void
+share_said(struct cli *c)
+{
+    void *shared = mmap(NULL, sizeof *c->said, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    c->said = shared != MAP_FAILED ? shared : NULL; /* each says all then */
+}
+
+static bool
+claim(const struct cli *c, const char *text)
+{
+    const uint64_t key = XXH3_64bits(text, strlen(text)) >> RANK_BITS << RANK_BITS;
+    const uint64_t mine = key | (uint64_t)(c->rank_env.rank + 1);
+    for (size_t i = 0; i < sizeof c->said->text / sizeof *c->said->text; i++) {
+        uint64_t is = 0;
+        if (atomic_compare_exchange_strong(&c->said->text[i], &is, mine) || is == mine)
+            return true;
+        if (is >> RANK_BITS == key >> RANK_BITS)
+            return false;
+    }
+    return true;
+}
+
+bool
+cli_together_claim(const struct cli *c, const char *text, sigset_t *before)
+{
+    sigset_t end;
+    if (!c->said)
+        return true;
+    sigemptyset(&end);
+    sigaddset(&end, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &end, before);
+    if (claim(c, text))
+        return true;
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+    return false;
+}
+
+void
+cli_together_said(const struct cli *c, const sigset_t *before)
+{
+    if (c->said)
+        pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* ---- ranks ---- */
 
 static void
 be_rank(struct cli *c, int rank, pid_t parent)
@@ -130,6 +190,7 @@ cli_together_start(struct cli *c, bool *is_rank)
     if (code != CLI_OK || world == 1)
         return code;
     code = open_place(c, world);
+    share_said(c);
     const pid_t parent = getpid();
     fflush(NULL);
     for (int r = 0; r < world && code == CLI_OK; r++) {

@@ -49,6 +49,15 @@ says err "expected a number from 1 to 64" "says what may be asked"
 run predict calm-heron -n 2 nothing
 exits 64 "what one rank refuses all do"
 
+
+# What is wrong for all ranks is said once, with its hint; what is for one, by that one.
+run eval calm-heron -n 3 eval_data.0.batch_size=7
+exits 65 "a batch that ranks cannot share: exit 65"
+is "$(grep -c "batch 7 is not divisible by 3 ranks" err)" 1 "is said once, not by each rank"
+is "$(wc -l <err | tr -d ' ')" 1 "and nothing else is"
+run predict calm-heron -n 3 eval_data.0.batch_size=7 -o no.csv --json
+is "$(grep -c "batch 7 is not divisible by 3 ranks" err)" 1 "so it is by predict, as JSON"
+
 run train two.yaml -n 2 train_data.batch_size=6 sync_batch_norm=true grad_accum=2
 exits 65 "statistics of all ranks exclude microbatches"
 says err "sync_batch_norm excludes microbatches where there are 2 ranks" "says so"
