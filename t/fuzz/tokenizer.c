@@ -35,7 +35,7 @@ read_as(int kind, struct et_tokenizer *t, const char *text, size_t n)
         return eti_read_gpt2(t, "x", text, first, "y", zero ? zero + 1 : text,
                              zero ? n - first - 1 : 0);
     case 'b':
-        return eti_read_bert(t, "x", text, n, true);
+        return eti_read_bert(t, "x", text, n, &(struct eti_bert){{false}, {false}});
     default:
         return eti_read_pieces(t, "x", text, n);
     }
