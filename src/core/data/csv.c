@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "etude/diagnostic.h"
 
 enum { MOST_COLUMNS = 4096 };
 
@@ -17,13 +18,14 @@ et_status
 eti_csv_refuse(const struct eti_csv *c, const struct eti_cell *cell, const char *fmt,
                ...)
 {
-    char text[512];
+    char text[512], visible[ET_VISIBLE_MAX + 1]; /* a cell may have lines */
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     return ET_FAIL(c->cx, ET_EFORMAT, "%s:%lld:%lld: %s", c->path,
-                   (long long)cell->line, (long long)cell->column, text);
+                   (long long)cell->line, (long long)cell->column,
+                   et_visible(visible, sizeof visible, text, strlen(text)));
 }
 
 /* ---- cells ---- */

@@ -15,6 +15,7 @@
 #include "core/data/labelled_rows.h"
 #include "core/text/vocab.h"
 #include "etude/data.h"
+#include "etude/diagnostic.h"
 #include "etude/tokenizer.h"
 
 enum target { CLASS, NUMBER };
@@ -105,13 +106,14 @@ find_label(struct reading *r, const struct eti_labelled_row *row, struct row *ou
 {
     struct state *s = r->self->state;
     const struct options *o = r->self->options;
-    char text[64], *end;
+    char text[64], visible[ET_VISIBLE_MAX + 1], *end;
     if (o->target == NUMBER) {
         snprintf(text, sizeof text, "%.*s", (int)row->label.n, row->label.text);
         out->number = strtof(text, &end);
         if (end == text || *end)
             return ET_FAIL(r->cx, ET_EFORMAT, "%s:%" PRId64 ": '%s' is no number",
-                           r->path, row->line, text);
+                           r->path, row->line,
+                           et_visible(visible, sizeof visible, text, strlen(text)));
         return ET_OK;
     }
     out->label = eti_vocab_find(&s->labels, row->label.text, row->label.n);

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "core/data/file.h"
+#include "etude/diagnostic.h"
 
 enum { MOST_HEADER = 65536 };
 
@@ -41,16 +42,17 @@ static et_status
 parse_type(const char *text, struct eti_npy *out, struct et_error *why)
 {
     const char *at = find_value(text, "descr");
+    char visible[64];
     for (size_t i = 0; at && i < sizeof types / sizeof *types; i++)
         if (at[0] == '\'' && strncmp(at + 1, types[i].descr, 3) == 0 && at[4] == '\'') {
             out->dtype = types[i].dtype;
             return ET_OK;
         }
-    return eti_why(
-        why, ET_EFORMAT,
-        "its numbers are %.12s, and not u1, b1, i4, i8, f2, f4 or f8, little "
-        "endian",
-        at ? at : "not described");
+    return eti_why(why, ET_EFORMAT,
+                   "its numbers are %s, and not u1, b1, i4, i8, f2, f4 or f8, little "
+                   "endian",
+                   at ? et_visible(visible, sizeof visible, at, strnlen(at, 12))
+                      : "not described");
 }
 
 static et_status

@@ -64,7 +64,7 @@ offer_tokens(const struct et_tokenizer *t, struct eti_way *best, const char *tex
     bool good, alone = false;
     uint32_t node = 0;
     (void)eti_char(text + at, n - at, &length, &good);
-    for (size_t end = at; end < n;) {
+    for (size_t end = at; end < n && u->trie.n > 0;) {
         node = eti_trie_step(&u->trie, node, (uint8_t)text[end++]);
         if (node == 0)
             break;
