@@ -194,8 +194,9 @@ read_entry(const struct reading *r, const uint8_t *p, int64_t n, char *name,
     if (*used > n || length == 0)
         return REFUSE(r, "the archive's directory is %s", "damaged");
     memcpy(name, p + ENTRY_BYTES, (size_t)length);
-    if (memchr(name, 0, (size_t)length))
-        return REFUSE(r, "a member's name is %s", "damaged");
+    for (int64_t i = 0; i < length; i++)
+        if ((unsigned char)name[i] < ' ') /* messages have names in them, on one line */
+            return REFUSE(r, "a member's name is %s", "damaged");
     *m =
         (struct eti_zip_member){.name = name, .bytes = u32(p + 24), .crc = u32(p + 16)};
     int64_t *const number64[] = {&m->bytes, &stored, &local};

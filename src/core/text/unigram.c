@@ -2,8 +2,8 @@
 /* unigram.c: of all ways to take a text apart the one whose scores sum to most.
  *
  * Source: Kudo, Subword Regularization, 2018; the order of sums, the score of what is
- * unknown and what wins a tie are those of SentencePiece's EncodeOptimized (0.2.3: sums
- * and comparisons in floats), and of Hugging Face's tokenizers, which sums in doubles. */
+ * unknown and what wins a tie are those of SentencePiece's EncodeOptimized (0.2.3: it
+ * sums and compares in floats), and of Hugging Face's tokenizers (doubles). */
 #include <math.h>
 #include <string.h>
 
