@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A whole training with methods, alone and six at once, against that of Composer's own
  * trainer: t/golden/training.txt, by make_training.py, in f64, with the same draws. The
- * network has no kinks, so that rounding does not grow. */
+ * network has no kinks, so that rounding does not grow, but for stochastic_depth's.
+ * Methods for text: training_text.c. */
 #include "t/algorithms/fixture.h"
 
 #include <math.h>
@@ -16,6 +17,11 @@ enum { SAMPLES = 16, BATCH = 4, STEPS = 12, CHOICES = 6, LINE = 1 << 14, MOST = 
 
 /* Of a weight, which is below 1: twelve updates round it, and what they come from. */
 #define TOLERANCE 2e-6
+/* Behind ReLUs and norms over few samples; PyTorch's f32 is 6e-6 from its f64 there. */
+#define DEPTH_TOLERANCE 1e-5
+/* In bf16, whose numbers are 2^-8 apart: twelve gradients of which each differs by so
+ * much have moved weights by up to 0.3. */
+#define LOW_TOLERANCE 5e-3
 
 /* ---- the network ---- */
 
@@ -23,53 +29,121 @@ struct net_options {
     struct et_model_options common;
 };
 
-/* make_training.py's. */
+/* make_training.py's plain() from its second module on, behind the norm. */
 static et_status
-build(struct et_ctx *cx, struct et_model *m, const void *options,
-      const struct et_model_facts *facts)
+add_rest(struct et_ctx *cx, struct et_module *root, bool drops)
 {
-    (void)options;
-    ET_TRY(et_module_new(cx, &et_sequential_class, NULL, &m->root));
-    ET_TRY(ET_ADD(cx, m->root, NULL, conv2d, .in_channels = 1, .out_channels = 4,
-                  .kernel = 3, .padding = 1));
-    ET_TRY(ET_ADD(cx, m->root, NULL, batch_norm, .num_features = 4));
-    ET_TRY(et_module_add(cx, m->root, NULL, &et_silu_class, NULL));
-    ET_TRY(ET_ADD(cx, m->root, NULL, conv2d, .in_channels = 4, .out_channels = 6,
+    ET_TRY(et_module_add(cx, root, NULL, &et_silu_class, NULL));
+    ET_TRY(ET_ADD(cx, root, NULL, conv2d, .in_channels = 4, .out_channels = 6,
                   .kernel = 3, .stride = 2, .padding = 1, .no_bias = true));
-    ET_TRY(et_module_add(cx, m->root, NULL, &et_silu_class, NULL));
-    ET_TRY(ET_ADD(cx, m->root, NULL, adaptive_avg_pool2d, .height = 1));
-    ET_TRY(et_module_add(cx, m->root, NULL, &et_flatten_class, NULL));
-    return ET_ADD(cx, m->root, NULL, linear, .in_features = 6,
-                  .out_features = facts->num_classes);
+    ET_TRY(et_module_add(cx, root, NULL, &et_silu_class, NULL));
+    ET_TRY(ET_ADD(cx, root, NULL, adaptive_avg_pool2d, .height = 1));
+    ET_TRY(et_module_add(cx, root, NULL, &et_flatten_class, NULL));
+    if (drops)
+        ET_TRY(ET_ADD(cx, root, NULL, dropout, .p = 0.1));
+    return ET_ADD(cx, root, NULL, linear, .in_features = 6, .out_features = SAMPLES);
 }
 
-static const struct et_model_class net = {
-    .info =
-        {
-            .name = "net",
-            .class_name = "Net",
-            .summary = "two convolutions without kinks",
-            .options =
-                (const struct et_option[]){
-                    ET_MODEL_START_OPTIONS(net_options),
-                    {0},
-                },
-            .options_size = sizeof(struct net_options),
-        },
-    .task = ET_TASK_CLASSIFICATION,
-    .build = build,
+/* Begins the network with a convolution to CHANNELS. */
+static et_status
+begin(struct et_ctx *cx, struct et_model *m, int64_t channels)
+{
+    ET_TRY(et_module_new(cx, &et_sequential_class, NULL, &m->root));
+    return ET_ADD(cx, m->root, NULL, conv2d, .in_channels = 1, .out_channels = channels,
+                  .kernel = 3, .padding = 1);
+}
+
+#define BUILD                                                                          \
+    struct et_ctx *cx, struct et_model *m, const void *options,                        \
+        const struct et_model_facts *facts
+
+static et_status
+build(BUILD)
+{
+    (void)options, (void)facts;
+    ET_TRY(begin(cx, m, 4));
+    ET_TRY(ET_ADD(cx, m->root, NULL, batch_norm, .num_features = 4));
+    return add_rest(cx, m->root, false);
+}
+
+static et_status
+build_with_dropout(BUILD)
+{
+    (void)options, (void)facts;
+    ET_TRY(begin(cx, m, 4));
+    ET_TRY(ET_ADD(cx, m->root, NULL, batch_norm, .num_features = 4));
+    return add_rest(cx, m->root, true);
+}
+
+static et_status
+build_with_groups(BUILD)
+{
+    (void)options, (void)facts;
+    ET_TRY(begin(cx, m, 4));
+    ET_TRY(ET_ADD(cx, m->root, NULL, group_norm, .num_groups = 2, .num_channels = 4));
+    return add_rest(cx, m->root, false);
+}
+
+static et_status
+build_bottlenecks(BUILD)
+{
+    (void)options, (void)facts;
+    ET_TRY(begin(cx, m, 8));
+    ET_TRY(et_module_add(cx, m->root, NULL, &et_silu_class, NULL));
+    ET_TRY(ET_ADD(cx, m->root, NULL, bottleneck, .in_channels = 8, .channels = 2));
+    ET_TRY(ET_ADD(cx, m->root, NULL, bottleneck, .in_channels = 8, .channels = 4,
+                  .stride = 2));
+    ET_TRY(ET_ADD(cx, m->root, NULL, adaptive_avg_pool2d, .height = 1));
+    ET_TRY(et_module_add(cx, m->root, NULL, &et_flatten_class, NULL));
+    return ET_ADD(cx, m->root, NULL, linear, .in_features = 16,
+                  .out_features = SAMPLES);
+}
+
+static const struct et_option net_table[] = {ET_MODEL_START_OPTIONS(net_options), {0}};
+#define NET(name_, build_)                                                             \
+    {                                                                                  \
+        .info = {.name = name_,                                                        \
+                 .class_name = "Net",                                                  \
+                 .summary = "two convolutions or more",                                \
+                 .options = net_table,                                                 \
+                 .options_size = sizeof(struct net_options)},                          \
+        .task = ET_TASK_CLASSIFICATION, .build = build_,                               \
+    }
+static const struct et_model_class net = NET("net", build),
+                                   dropping = NET("dropping", build_with_dropout),
+                                   grouped = NET("grouped", build_with_groups),
+                                   bottlenecks = NET("bottlenecks", build_bottlenecks);
+
+/* What case NAME trains; low precision is autocast's. */
+static const struct {
+    const char *name;
+    const struct et_model_class *net;
+    bool mixed;
+} nets[] = {
+    {"gyro_dropout", &dropping, false},
+    {"bottlenecks", &bottlenecks, false},
+    {"stochastic_depth", &bottlenecks, false},
+    {"stochastic_depth_samples", &bottlenecks, false},
+    {"low_precision_groupnorm", &grouped, true},
 };
 
 static void
-open_net(struct run *r)
+open_net(struct run *r, const char *name)
 {
     const struct et_model_facts facts = {
         .channels = 1, .height = 6, .width = 8, .num_classes = SAMPLES};
+    const struct et_model_class *type = &net;
     void *options;
+    for (size_t i = 0; i < sizeof nets / sizeof *nets; i++)
+        if (strcmp(nets[i].name, name) == 0) {
+            type = nets[i].net;
+            if (nets[i].mixed)
+                r->config.precision = ET_PRECISION_AMP_BF16;
+        }
     et_model_free(&r->model);
-    need(r->cx, et_options_new(r->cx, &net.info, NULL, &options));
-    need(r->cx, et_model_new(r->cx, &net, options, &facts, &r->model));
-    et_options_free(&net.info, &options);
+    need(r->cx, et_options_new(r->cx, &type->info, NULL, &options));
+    need(r->cx, et_model_new(r->cx, type, options, &facts, &r->model));
+    et_options_free(&type->info, &options);
     r->config.model = r->model;
 }
 
@@ -217,7 +291,7 @@ train_as(struct et_ctx *cx, const char *name, const struct choice *choice, int n
                     .evaluate = evaluated,
                 });
     open_data(&r);
-    open_net(&r);
+    open_net(&r, name);
     run_start(&r);
     need(cx, et_module_leaves(cx, r.model->root, ET_PARAM, &l));
     fill(&r, &l, name);
@@ -279,6 +353,17 @@ static const struct choice colout = {"colout", OPTIONS("p_row", "0.3", "p_col", 
 static const struct choice selection = {
     "selective_backprop",
     OPTIONS("start", "0.2", "end", "0.9", "keep", "0.5", "interrupt", "3")};
+static const struct choice augmix = {"augmix", OPTIONS("severity", "9")};
+static const struct choice randaugment = {"randaugment", OPTIONS("severity", "9")};
+static const struct choice gyro = {"gyro_dropout",
+                                   OPTIONS("p", "0.5", "sigma", "4", "tau", "2")};
+static const struct choice depth = {
+    "stochastic_depth",
+    OPTIONS("target_layer_name", "ResNetBottleneck", "drop_rate", "0.5")};
+static const struct choice depth_samples = {
+    "stochastic_depth", OPTIONS("target_layer_name", "ResNetBottleneck",
+                                "stochastic_method", "sample", "drop_rate", "0.25")};
+static const struct choice low_groupnorm = {"low_precision_groupnorm", OPTIONS()};
 
 int
 main(void)
@@ -301,7 +386,11 @@ main(void)
                                     &cutmix,
                                     &cutout,
                                     &colout,
-                                    &selection};
+                                    &selection,
+                                    &augmix,
+                                    &randaugment,
+                                    &gyro,
+                                    &depth};
     const struct choice six[] = {blurpool,  squeeze_excite, ghost,
                                  smoothing, resizing,       clipping};
     check(cx, "none", NULL, 0);
@@ -309,13 +398,23 @@ main(void)
         check(cx, alone[i]->name, alone[i], 1);
     check(cx, "mixup_losses", &mixup_losses, 1);
     check(cx, "cutmix_losses", &cutmix_losses, 1);
+    check(cx, "bottlenecks", NULL, 0);
+    double samples = train_as(cx, "stochastic_depth_samples", &depth_samples, 1, false);
+    ok(samples <= DEPTH_TOLERANCE,
+       "stochastic_depth_samples: 12 steps come to Composer's weights (%.1e)", samples);
     check(cx, "six", six, CHOICES);
+    double low = train_as(cx, "low_precision_groupnorm", &low_groupnorm, 1, false);
+    ok(low <= LOW_TOLERANCE, "low_precision_groupnorm: as near as bf16 comes (%.1e)",
+       low);
     double average = train_as(cx, "ema_average", &ema, 1, true);
     ok(average <= TOLERANCE, "ema: what is evaluated are Composer's averages (%.1e)",
        average);
     ok(train_as(cx, "label_smoothing", NULL, 0, false) > 1e-3 &&
            train_as(cx, "gradient_clipping", NULL, 0, false) > 1e-3 &&
            train_as(cx, "swa", NULL, 0, false) > 1e-3 &&
+           train_as(cx, "randaugment", NULL, 0, false) > 1e-3 &&
+           train_as(cx, "gyro_dropout", NULL, 0, false) > 1e-3 &&
+           train_as(cx, "stochastic_depth", NULL, 0, false) > 1e-3 &&
            train_as(cx, "ema_average", NULL, 0, true) > 1e-3,
        "without its method a training comes to other weights");
     return finish(cx);

@@ -6,7 +6,7 @@ import math
 import numpy
 
 MASK = 0xFFFFFFFF
-MIX, SELECT = 4, 5  # enum et_rng_stream
+AUGMENT, DROPOUT, MIX, SELECT = 2, 3, 4, 5  # enum et_rng_stream
 
 
 def philox(key, high, low):
@@ -42,6 +42,9 @@ class Draws:
     def uniform(self):
         return (self.u64() >> 11) * 2.0**-53
 
+    def uniform_f32(self):
+        return (self.u32() >> 8) * 2.0**-24
+
     def normal(self):
         u = 1 - self.uniform()
         return math.sqrt(-2 * math.log(u)) * math.cos(2 * math.pi * self.uniform())
@@ -75,6 +78,11 @@ class Draws:
         x = self.log_gamma(a)
         return 1 / (1 + math.exp(self.log_gamma(b) - x))
 
+    def dirichlet(self, alpha, n):
+        v = numpy.array([self.log_gamma(alpha) for _ in range(n)])
+        v = numpy.exp(v - v.max())
+        return v / v.sum()
+
     def permutation(self, n):
         out = [0] * n
         for i in range(n):
@@ -97,3 +105,31 @@ class Draws:
                 weight[at] = 0
             found += new
         return numpy.array(found)
+
+    def numpy(self):
+        """What to put in the place of functions of numpy.random."""
+
+        def uniform(low=0.0, high=1.0):
+            return low + (high - low) * self.uniform()
+
+        return {"uniform": uniform, "random": uniform, "beta": self.beta,
+                "dirichlet": lambda alpha: self.dirichlet(alpha[0], len(alpha)),
+                "randint": lambda low, high: low + self.below(high - low),
+                "choice": lambda v: v[self.below(len(v))]}
+
+
+class Words(Draws):
+    """Those of dropout's stream at INDEX that are named by four letters and PART, as
+    core/modules/gyro_dropout.c has them."""
+
+    def __init__(self, seed, name, index, part):
+        super().__init__(seed, DROPOUT, index, "")
+        self.ordinal = int.from_bytes(name.encode(), "big") << 32 | part << 31
+
+
+class Sample(Draws):
+    """Those of the sample INDEX in the ORDINAL-th random operation of a pass."""
+
+    def __init__(self, seed, index, ordinal):
+        super().__init__(seed, DROPOUT, index, "")
+        self.ordinal = ordinal << 32

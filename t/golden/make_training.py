@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes training.txt: the weights to which MosaicML Composer (0.32) trains a small
-network with some of its methods, alone and several at once. t/algorithms/training.c does
-the same.
+network with its methods, alone and several at once. t/algorithms/training.c does the
+same; make_training_text.py has the methods for text.
 
-The network has no kinks (SiLU, averages), so that rounding does not grow; all is in f64.
+The network has no kinks (SiLU, averages), so that rounding does not grow, but for that
+of stochastic_depth, whose bottlenecks have ReLUs; all is in f64, but for autocast to bf16.
 Data are the counted images of t/data/fixture.h: pixel (y, x) of sample i is (7 i + 8 y +
 x) mod 256, of 255, and its class is i. Weights are set from a formula (golden.py) once
 the methods have changed the network, and the biases of what they added with them. Where
@@ -30,36 +31,74 @@ from composer import algorithms as methods  # noqa: E402
 from composer.loss import soft_cross_entropy  # noqa: E402
 from composer.models import ComposerModel  # noqa: E402
 from torch import nn  # noqa: E402
+from torchvision import transforms  # noqa: E402
+from torchvision.datasets import VisionDataset  # noqa: E402
+from torchvision.models.resnet import Bottleneck  # noqa: E402
+from PIL import Image  # noqa: E402
 
-from draws import MIX, SELECT, Draws  # noqa: E402
+from draws import AUGMENT, MIX, SELECT, Draws, Sample, Words  # noqa: E402
 from golden import unit  # noqa: E402
 
 SAMPLES, BATCH, STEPS, SEED = 16, 4, 12, 17
 HEIGHT, WIDTH = 6, 8
 
 
+def plain(norm=lambda: nn.BatchNorm2d(4), more=()):
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1), norm(), nn.SiLU(),
+        nn.Conv2d(4, 6, 3, stride=2, padding=1, bias=False), nn.SiLU(),
+        nn.AdaptiveAvgPool2d(1), nn.Flatten(), *more, nn.Linear(6, SAMPLES))
+
+
+def bottlenecks():
+    shortcut = nn.Sequential(nn.Conv2d(8, 16, 1, 2, bias=False), nn.BatchNorm2d(16))
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1), nn.SiLU(), Bottleneck(8, 2),
+        Bottleneck(8, 4, 2, shortcut), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+        nn.Linear(16, SAMPLES))
+
+
+# Other networks than plain(), by case.
+NETS = {"gyro_dropout": lambda: plain(more=[nn.Dropout(0.1)]),
+        "stochastic_depth": bottlenecks, "stochastic_depth_samples": bottlenecks,
+        "bottlenecks": bottlenecks,
+        "low_precision_groupnorm": lambda: plain(lambda: nn.GroupNorm(2, 4))}
+
+
 class Net(ComposerModel):
-    def __init__(self):
+    def __init__(self, net, dtype):
         super().__init__()
-        self.net = nn.Sequential(
-            nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4), nn.SiLU(),
-            nn.Conv2d(4, 6, 3, stride=2, padding=1, bias=False), nn.SiLU(),
-            nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(6, SAMPLES)).double()
+        self.net, self.dtype = net.to(dtype), dtype
 
     def forward(self, batch):
-        return self.net(batch[0])
+        return self.net(batch[0].to(self.dtype))
 
     def loss(self, outputs, batch, reduction="mean"):
-        return soft_cross_entropy(outputs, batch[1], reduction=reduction)
+        return soft_cross_entropy(outputs.to(self.dtype), batch[1], reduction=reduction)
 
 
-def data():
-    i = torch.arange(SAMPLES).reshape(-1, 1, 1, 1)
-    y = torch.arange(HEIGHT).reshape(1, 1, -1, 1)
-    x = torch.arange(WIDTH).reshape(1, 1, 1, -1)
-    pixels = ((7 * i + 8 * y + x) % 256).float() / 255
-    set_ = torch.utils.data.TensorDataset(pixels.double(), torch.arange(SAMPLES))
-    return torch.utils.data.DataLoader(set_, BATCH, shuffle=False)
+class Pictures(VisionDataset):
+    """The counted images; the draws of one are those of its place in the run."""
+
+    def __init__(self, method):
+        super().__init__("", transform=transforms.Compose(
+            [transforms.ToTensor(), torch.Tensor.double]))
+        self.method, self.place = method, 0
+
+    def __len__(self):
+        return SAMPLES
+
+    def __getitem__(self, i):
+        y, x = numpy.mgrid[:HEIGHT, :WIDTH]
+        image = Image.fromarray(((7 * i + 8 * y + x) % 256).astype(numpy.uint8))
+        draws = Draws(SEED, AUGMENT, self.place, self.method)
+        self.place += 1
+        with mock.patch.multiple(numpy.random, **draws.numpy()):
+            return self.transform(image), i
+
+
+def data(name):
+    return torch.utils.data.DataLoader(Pictures(name), BATCH, shuffle=False)
 
 
 def parameters(model):
@@ -153,9 +192,60 @@ def selective_backprop():
                        lambda n, size, replace, p: s.draws.choice(n, size, p))]
 
 
+def gyro_dropout():
+    pool, picks = Words(SEED, "gyro", 0, 0), iter(range(10**6))
+
+    def rand(n, features):
+        v = [pool.uniform_f32() for _ in range(n * features)]
+        return torch.tensor(v, dtype=torch.float64).reshape(n, features)
+
+    def choice(n, size):
+        period = Words(SEED, "gyro", next(picks), 1)
+        return numpy.array([period.below(n) for _ in range(size)])
+
+    return [mock.patch("torch.rand", rand), mock.patch("numpy.random.choice", choice)]
+
+
+def stochastic_depth():
+    s, calls = Steps("stochastic_depth"), iter(range(10**6))
+
+    def kept(p):  # two blocks a step
+        if next(calls) % 2 == 0:
+            s.begin()
+        return torch.tensor(float(s.draws.uniform() >= 1 - float(p)))
+
+    return [mock.patch("torch.bernoulli", kept)]
+
+
+def stochastic_depth_samples():
+    calls = iter(range(10**6))
+
+    def rand(shape, dtype, device):  # two blocks a step; kept where a word is below p
+        step, block = divmod(next(calls), 2)
+        u = [Sample(SEED, step * BATCH + i, block).uniform_f32() for i in range(shape[0])]
+        return torch.tensor([1 - 2**-25 - x for x in u], dtype=dtype).reshape(shape)
+
+    return [mock.patch("torch.rand", rand)]
+
+
+@contextlib.contextmanager
+def autocast(*precision, **more):
+    """As Composer's precision amp_bf16 does on a GPU; it has none on a CPU."""
+    with torch.autocast("cpu", torch.bfloat16):
+        yield
+
+
+def low_precision():
+    enabled = torch.is_autocast_enabled
+    return [mock.patch("composer.trainer.trainer.get_precision_context", autocast),
+            mock.patch("torch.is_autocast_enabled", lambda device="cpu": enabled(device))]
+
+
 # What a case draws, where it does.
 DRAWS = {"mixup": mixup, "mixup_losses": mixup, "cutmix": cutmix, "cutmix_losses": cutmix,
-         "cutout": cutout, "colout": colout, "selective_backprop": selective_backprop}
+         "cutout": cutout, "colout": colout, "selective_backprop": selective_backprop, "gyro_dropout": gyro_dropout,
+         "stochastic_depth": stochastic_depth,
+         "stochastic_depth_samples": stochastic_depth_samples}
 
 CASES = {
     "none": lambda: [],
@@ -182,6 +272,14 @@ CASES = {
     "cutout": lambda: [methods.CutOut(1, 0.5)],
     "colout": lambda: [methods.ColOut(0.3, 0.2)],
     "selective_backprop": lambda: [methods.SelectiveBackprop(0.2, 0.9, 0.5, interrupt=3)],
+    "augmix": lambda: [methods.AugMix(9)],
+    "randaugment": lambda: [methods.RandAugment(9)],
+    "gyro_dropout": lambda: [methods.GyroDropout(0.5, 4, 2)],
+    "bottlenecks": lambda: [],
+    "stochastic_depth": lambda: [methods.StochasticDepth("ResNetBottleneck", "block", 0.5)],
+    "stochastic_depth_samples": lambda: [
+        methods.StochasticDepth("ResNetBottleneck", "sample", 0.25)],
+    "low_precision_groupnorm": lambda: [methods.LowPrecisionGroupNorm()],
     "six": lambda: [
         methods.BlurPool(min_channels=1), methods.SqueezeExcite(0.5, 3),
         methods.GhostBatchNorm(2), methods.LabelSmoothing(0.2),
@@ -191,28 +289,41 @@ CASES = {
 }
 
 
-def train(name, algorithms):
-    model = Net()
+def fit(name, model, batches, algorithms, mixed, patches):
+    """Trains MODEL, a Net, once its methods are in it; the model that came of it."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    trainer = composer.Trainer(
-        model=model, train_dataloader=data(), optimizers=optimizer,
-        max_duration=f"{STEPS}ba", algorithms=algorithms, device="cpu",
-        precision="fp32", progress_bar=False, seed=1)
-    model = trainer.state.model
-    model.double()
-    fill(model)
+    duration = f"{STEPS * BATCH // SAMPLES}ep" if name == "gyro_dropout" else f"{STEPS}ba"
     with contextlib.ExitStack() as stack:
-        for patch in DRAWS.get(name, list)():
+        for patch in patches:
             stack.enter_context(patch)
+        with mock.patch("composer.trainer.trainer._validate_precision"):
+            trainer = composer.Trainer(
+                model=model, train_dataloader=batches, optimizers=optimizer,
+                max_duration=duration, algorithms=algorithms, device="cpu",
+                precision="amp_bf16" if mixed else "fp32", progress_bar=False, seed=1)
+        model = trainer.state.model
+        model.to(torch.float32 if mixed else torch.float64)
+        fill(model)
         trainer.fit()
     if name == "ema_average":  # what is evaluated and saved
         model = algorithms[0].get_ema_model(model)
+    trainer.close()
+    return model
+
+
+def show(name, model):
     print("case", name)
     for key, p in parameters(model):
         print("param", key, *p.shape)
     for key, p in parameters(model):
         print("weights", key, " ".join(f"{x:.9g}" for x in p.detach().flatten().tolist()))
-    trainer.close()
+
+
+def train(name, algorithms):
+    mixed = name.startswith("low_precision")
+    model = Net(NETS.get(name, plain)(), torch.float32 if mixed else torch.float64)
+    patches = low_precision() if mixed else DRAWS.get(name, list)()
+    show(name, fit(name, model, data(name), algorithms, mixed, patches))
 
 
 def main():
