@@ -6,14 +6,13 @@
 #include "t/algorithms/fixture.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "etude/nn.h"
-#include "t/unit/rig.h"
+#include "t/algorithms/weights.h"
 
-enum { SAMPLES = 16, BATCH = 4, STEPS = 12, CHOICES = 6, LINE = 1 << 14, MOST = 512 };
+enum { SAMPLES = 16, BATCH = 4, STEPS = 12, CHOICES = 6 };
+#define FILE_NAME "training.txt"
 
 /* Of a weight, which is below 1: twelve updates round it, and what they come from. */
 #define TOLERANCE 2e-6
@@ -164,85 +163,7 @@ open_data(struct run *r)
     r->evaluator.loader = r->eval;
 }
 
-/* ---- the file ---- */
-
-/* What is behind "KEY NAME" of LINE; NULL: another line. */
-static const char *
-after(const char *line, const char *key, char name[128])
-{
-    size_t n = strlen(key);
-    if (strncmp(line, key, n) != 0 || line[n] != ' ')
-        return NULL;
-    size_t length = strcspn(line + n + 1, " \n");
-    snprintf(name, 128, "%.*s", (int)length, line + n + 1);
-    return line + n + 1 + length;
-}
-
-/* FILE is then behind "case NAME". */
-static FILE *
-open_case(const char *name)
-{
-    static char line[LINE];
-    char found[128];
-    FILE *file = rig_golden("training.txt");
-    while (fgets(line, sizeof line, file))
-        if (after(line, "case", found) && strcmp(found, name) == 0)
-            return file;
-    bail("t/golden/training.txt has no case %s", name);
-    return file;
-}
-
 /* ---- one training ---- */
-
-/* The first values, from the formula; the parameters must be Composer's, in order. */
-static void
-fill(struct run *r, struct et_leaves *l, const char *name)
-{
-    static char line[LINE];
-    float v[MOST];
-    char of[128];
-    uint32_t stream = 0;
-    FILE *file = open_case(name);
-    while (fgets(line, sizeof line, file) && after(line, "param", of)) {
-        struct et_leaf *leaf = et_leaves_find(l, of);
-        int64_t n = leaf ? et_desc_count(&leaf->param->desc) : 0;
-        if (!leaf || n > MOST)
-            bail("%s: there is no %s", name, of);
-        rig_values(stream++, n, v);
-        for (int64_t i = 0; i < n; i++)
-            v[i] *= 0.5F;
-        need(r->cx, et_param_write(r->cx, leaf->param, v, n));
-    }
-    is_int(l->n, stream, "%s: %d parameters, as Composer has", name, (int)stream);
-    fclose(file);
-}
-
-/* The largest difference of a weight; infinite where there are others. */
-static double
-compare(struct run *r, struct et_leaves *l, const char *name)
-{
-    static char line[LINE];
-    float got[MOST];
-    char of[128], *end;
-    double worst = 0;
-    FILE *file = open_case(name);
-    while (fgets(line, sizeof line, file) && !after(line, "case", of)) {
-        const char *text = after(line, "weights", of);
-        struct et_leaf *leaf = text ? et_leaves_find(l, of) : NULL;
-        if (!text)
-            continue;
-        int64_t n = et_desc_count(&leaf->param->desc);
-        need(r->cx, et_param_read(r->cx, leaf->param, of, 17, got, n));
-        for (int64_t i = 0; i < n; i++, text = end) {
-            double want = strtod(text, &end);
-            worst = end == text ? INFINITY : fmax(worst, fabs(got[i] - want));
-        }
-        if (strspn(text, " \n") != strlen(text))
-            worst = INFINITY;
-    }
-    fclose(file);
-    return worst;
-}
 
 /* What an evaluation sees, which is at the end of the run. */
 static struct {
@@ -257,7 +178,7 @@ look(struct et_algorithm *self, enum et_event event, struct et_state *s,
      struct et_log *log)
 {
     (void)self, (void)event, (void)s, (void)log;
-    seen.worst = compare(seen.run, seen.leaves, seen.name);
+    seen.worst = weights_compare(seen.run->cx, seen.leaves, FILE_NAME, seen.name);
     return ET_OK;
 }
 
@@ -294,13 +215,13 @@ train_as(struct et_ctx *cx, const char *name, const struct choice *choice, int n
     open_net(&r, name);
     run_start(&r);
     need(cx, et_module_leaves(cx, r.model->root, ET_PARAM, &l));
-    fill(&r, &l, name);
+    weights_fill(cx, &l, FILE_NAME, name);
     seen.run = &r;
     seen.leaves = &l;
     seen.name = name;
     seen.worst = INFINITY;
     need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
-    double worst = evaluated ? seen.worst : compare(&r, &l, name);
+    double worst = evaluated ? seen.worst : weights_compare(cx, &l, FILE_NAME, name);
     et_leaves_release(&l);
     run_close(&r);
     for (int i = 0; i < n; i++)
