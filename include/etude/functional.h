@@ -236,8 +236,8 @@ ET_NODISCARD et_status et_apply_ghost_batchnorm(struct et_ctx *cx,
                                                 int64_t ghost_batch_size,
                                                 struct et_surgery *out);
 
-/* ChannelsLast: nothing is changed. *N of the *ALL leaves with four axes below ROOT are
- * channels-last in memory. */
+/* ChannelsLast: nothing is changed. *N of the *ALL parameters with four axes below ROOT
+ * are channels-last in memory. */
 ET_NODISCARD et_status et_apply_channels_last(struct et_ctx *cx, struct et_module *root,
                                               int *n, int *all);
 

@@ -161,8 +161,16 @@ eti_end_surgery(struct et_state *s, et_status status, struct et_surgery *surgery
 void
 eti_tell_changed(const struct et_algorithm *self, int n, int all, const char *things)
 {
-    et_report(self->cx, ET_LOG_INFO, "%s: %d of %d %s", self->type->info.name, n, all,
-              things);
+    const char *name = self->type->info.name;
+    if (n > 0)
+        et_report(self->cx, ET_LOG_INFO, "%s: %d of %d %s", name, n, all, things);
+    else if (all == 0)
+        et_report(self->cx, ET_LOG_WARN, "%s changed nothing: the model has no %s",
+                  name, things);
+    else
+        et_report(self->cx, ET_LOG_WARN,
+                  "%s changed nothing: none of %d %s is one for its options", name, all,
+                  things);
 }
 
 void

@@ -40,7 +40,7 @@ ET_NODISCARD et_status eti_check_options(struct et_ctx *cx,
  * follows, SURGERY is released; *N: how many were replaced. */
 ET_NODISCARD et_status eti_end_surgery(struct et_state *s, et_status status,
                                        struct et_surgery *surgery, int *n);
-/* Says "SELF: N of ALL THINGS". */
+/* Says "SELF: N of ALL THINGS"; where N is 0, warns that nothing was changed. */
 void eti_tell_changed(const struct et_algorithm *self, int n, int all,
                       const char *things);
 

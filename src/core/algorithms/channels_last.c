@@ -14,7 +14,7 @@ et_apply_channels_last(struct et_ctx *cx, struct et_module *root, int *n, int *a
     struct et_leaves l;
     ETI_NEED(cx, cx, root, n, all);
     *n = *all = 0;
-    ET_TRY(et_module_leaves(cx, root, ET_PARAM | ET_BUFFER, &l));
+    ET_TRY(et_module_leaves(cx, root, ET_PARAM, &l));
     for (int i = 0; i < l.n; i++) {
         const struct et_desc *d = &l.v[i].param->desc;
         *all += d->ndim == 4;
@@ -31,7 +31,7 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     int n, all;
     (void)self, (void)event, (void)log;
     ET_TRY(et_apply_channels_last(s->cx, s->model->root, &n, &all));
-    et_report(s->cx, n < all ? ET_LOG_WARN : ET_LOG_INFO,
+    et_report(s->cx, n < all || all == 0 ? ET_LOG_WARN : ET_LOG_INFO,
               "channels_last changes nothing: %d of %d filters are channels-last", n,
               all);
     return ET_OK;

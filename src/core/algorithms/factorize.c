@@ -130,10 +130,14 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     ET_TRY(eti_end_surgery(s, status, &surgery, &changed));
     et_log_metric(log, "factorize/num_conv2d_replacements", own.convs);
     et_log_metric(log, "factorize/num_linear_replacements", own.linears);
-    if (own.o->factorize_convs)
+    convs = own.o->factorize_convs ? convs : 0;
+    linears = own.o->factorize_linears ? linears : 0;
+    if (own.convs > 0)
         eti_tell_changed(self, own.convs, convs, "convolutions");
-    if (own.o->factorize_linears)
+    if (own.linears > 0)
         eti_tell_changed(self, own.linears, linears, "linear layers");
+    if (own.convs + own.linears == 0)
+        eti_tell_changed(self, 0, convs + linears, "convolutions and linear layers");
     return ET_OK;
 }
 

@@ -132,7 +132,8 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     if (changed > 0 && after == before)
         et_report(s->cx, ET_LOG_WARN,
                   "gated_linear_units changed nothing: no BertOutput ends a layer");
-    eti_tell_changed(self, after - before, layers, "feed-forward parts");
+    else if (before == 0 || after > before)
+        eti_tell_changed(self, after - before, layers, "feed-forward parts");
     return ET_OK;
 }
 

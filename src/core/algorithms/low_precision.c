@@ -36,10 +36,6 @@ eti_low_precision_apply(struct et_algorithm *self, struct et_state *s,
     ET_TRY(et_module_count_class(s->cx, s->model->root, type, &norms));
     et_status status = change(s->cx, s->model->root, &surgery);
     ET_TRY(eti_end_surgery(s, status, &surgery, &changed));
-    if (norms == 0)
-        et_report(s->cx, ET_LOG_WARN, "%s changed nothing: the model has no %s",
-                  self->type->info.name, things);
-    else
-        eti_tell_changed(self, changed, norms, things);
+    eti_tell_changed(self, changed, norms, things);
     return ET_OK;
 }
