@@ -41,6 +41,30 @@ static const char text[] =
     "model: {name: gpt2, n_layers: 2, d_model: 64, n_heads: 2, max_seq_len: 64}\n"
     "train_data: {name: synthetic_tokens, num_samples: 6400, vocab_size: 256,\n"
     "  seq_len: 64, batch_size: 8, workers: 0}\n";
+/* An epoch has two batches, and half of the run's come within the windows. */
+static const char epochs[] =
+    "max_duration: 160ba\nseed: 17\nmodel: {name: resnet8, num_classes: 10}\n"
+    "train_data: {name: synthetic_images, num_samples: 128, num_unique: 128,\n"
+    "  channels: 1, resolution: 28, batch_size: 64, workers: 0}\n";
+static const char masked[] =
+    "max_duration: 1000000ba\nseed: 17\n"
+    "model: {name: bert, n_layers: 2, d_model: 64, n_heads: 2, max_seq_len: 64}\n"
+    "train_data: {name: synthetic_tokens, num_samples: 6400, vocab_size: 256,\n"
+    "  seq_len: 64, batch_size: 8, workers: 0}\n";
+static const char low_text[] =
+    "precision: amp_bf16\nmax_duration: 1000000ba\nseed: 17\n"
+    "model: {name: gpt2, n_layers: 2, d_model: 64, n_heads: 2, max_seq_len: 64}\n"
+    "train_data: {name: synthetic_tokens, num_samples: 6400, vocab_size: 256,\n"
+    "  seq_len: 64, batch_size: 8, workers: 0}\n";
+static const char low_pictures[] =
+    "precision: amp_bf16\nmax_duration: 1000000ba\nseed: 17\nmodel:\n"
+    "  name: layers\n  layers:\n"
+    "    - conv2d: {out: 32, kernel: 3, padding: 1}\n    - group_norm: {groups: 4}\n"
+    "    - relu\n    - conv2d: {out: 32, kernel: 3, padding: 1}\n"
+    "    - group_norm: {groups: 4}\n    - relu\n    - adaptive_avg_pool2d\n"
+    "    - flatten\n    - linear: {out: 10}\n"
+    "train_data: {name: synthetic_images, num_samples: 6400, num_unique: 256,\n"
+    "  channels: 1, resolution: 28, batch_size: 64, workers: 0}\n";
 static const char rest[] = "eval_interval: 0ep\n"
                            "optimizer: {name: sgd, lr: 0.001, momentum: 0.9}\n"
                            "callbacks: {speed_monitor: false, memory_monitor: false,\n"
@@ -59,13 +83,14 @@ static const struct row {
     {"cutout", "{}", pictures},
     {"ema", "{half_life: 100ba, update_interval: 1ba}", pictures},
     {"factorize", "{min_channels: 32, min_features: 32}", pictures},
+    {"gated_linear_units", "{}", masked},
     {"ghost_batchnorm", "{ghost_batch_size: 16}", pictures},
     {"gradient_clipping", "{clipping_type: norm, clipping_threshold: 0.1}", pictures},
     {"gyro_dropout", "{sigma: 4, tau: 2}", bottlenecks},
     {"label_smoothing", "{}", pictures},
-    {"layer_freezing", "{}", pictures},
-    {"low_precision_groupnorm", "{}", bottlenecks},
-    {"low_precision_layernorm", "{}", text},
+    {"layer_freezing", "{freeze_start: 0.0}", epochs},
+    {"low_precision_groupnorm", "{}", low_pictures},
+    {"low_precision_layernorm", "{}", low_text},
     {"mixup", "{}", pictures},
     {"progressive_resizing", "{}", pictures},
     {"randaugment", "{}", pictures},
@@ -131,6 +156,9 @@ struct way {
     struct eti_assembly parts;
     struct et_algorithm_class class; /* of the method, with the functions above */
     struct et_trainer *trainer;
+    struct et_trainer_steps steps; /* that end a window */
+    int64_t until;                 /* where it ends, in batches */
+    volatile int interrupt;
     double seconds[MOST];          /* of a step: processor time */
     double kernels, plans, blocks; /* of a step; of all windows */
 };
@@ -176,6 +204,17 @@ count(struct way *w, struct et_graph_stats *graph, uint64_t *allocs)
     *allocs = stats.allocs;
 }
 
+/* A window is a piece of the run, and no run of its own: methods that wait for a part of
+ * it, as swa does, go on where they were. */
+static et_status
+end_window(void *data, struct et_state *s, enum et_event event)
+{
+    struct way *w = data;
+    if (event == ET_EVENT_BATCH_END && s->timestamp.batch >= w->until)
+        w->interrupt = 1;
+    return ET_OK;
+}
+
 /* STEPS steps; I < 0: not counted. */
 static void
 window(struct way *w, int steps, int i)
@@ -183,8 +222,10 @@ window(struct way *w, int steps, int i)
     struct et_graph_stats before, after;
     uint64_t allocs, allocs_after;
     count(w, &before, &allocs);
+    w->until = et_trainer_state(w->trainer)->timestamp.batch + steps;
+    w->interrupt = 0;
     double from = processor_time(CLOCK_PROCESS_CPUTIME_ID);
-    must(cx, et_trainer_fit(w->trainer, ET_BATCHES(steps)));
+    must(cx, et_trainer_fit(w->trainer, ET_TIME_UNSET));
     double seconds = processor_time(CLOCK_PROCESS_CPUTIME_ID) - from;
     count(w, &after, &allocs_after);
     if (i < 0)
@@ -202,6 +243,9 @@ open_way(struct way *w, const struct row *r, bool with)
     assemble(w, r, with);
     if (with)
         watch(w);
+    w->steps = (struct et_trainer_steps){.data = w, .at_event = end_window};
+    w->parts.config.steps = &w->steps;
+    w->parts.config.interrupt = &w->interrupt;
     must(cx, et_trainer_new(cx, &w->parts.config, &w->trainer));
     window(w, WARM, -1);
 }
