@@ -340,12 +340,29 @@ train_rung(struct sweep *s)
     return code;
 }
 
+/* Has no run of the ranking been evaluated yet, so that there is nothing to go by? */
+static bool
+none_is_known(const struct sweep *s, const struct sweep_ranked *list, int n)
+{
+    char until[SWEEP_RUNG];
+    if (!list || n == 0 || !isnan(list[0].best)) /* the best is the first */
+        return false;
+    et_report(
+        s->view.c->cx, ET_LOG_WARN,
+        "rung %d of %d: no run has a value to be judged by at %s, so all go on; a "
+        "shorter eval_interval lets them be judged there",
+        s->rung + 1, s->rungs, sweep_until(s->view.plan, s->rung, s->max, until));
+    return true;
+}
+
 /* Behind a rung only the best go on. */
 static int
 leave_worst(struct sweep *s)
 {
     int n, left = sweep_left(s->view.plan, s->rung);
     struct sweep_ranked *list = sweep_rank(&s->view, false, &n);
+    if (none_is_known(s, list, n))
+        left = n;
     for (int i = left; list && i < n; i++)
         json_object_set_new(list[i].run, "out", json_true());
     if (list && n > left && !s->view.c->opt.quiet)

@@ -136,6 +136,14 @@ to 3ep: all of 3, then 1" "--dry-run says the rungs"
 run sweep s.yaml --halving 3 --dry-run max_duration=4ep optimizer.lr=1,2,3,4,5,6,7,8,9
 says out 'to 1ep: all of 9' "of which the first has an epoch, however short the run"
 
+# A rung that comes before any evaluation has nothing to go by.
+run sweep s.yaml optimizer.lr=1e-9,1e-8,1e-7,1e-2 --halving 2 --run_name early max_duration=40ba \
+    eval_interval=15ba
+exits 0 "halving where the first rung comes before an evaluation"
+says err 'rung 1 of 3: no run has a value to be judged by at 0.25dur, so all go on' "warns"
+is "$(grep -c 'passed rung 2 of 3' err) $(sed -n 's/^\(early-..\).*finished.*/\1/p' out)" \
+    "4 early-04" "and leaves none there; behind the next, the best is found"
+
 # ---- runs alike but for their seed
 
 run sweep three.yaml --leave-one-out seed=1,2,3 -j 2 max_duration=3ep
