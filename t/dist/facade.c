@@ -77,6 +77,14 @@ test_alone(struct et_ctx *cx)
                 et_dist_broadcast(cx, d, x, 2, ET_F64, 0) == ET_OK &&
                 et_dist_barrier(cx, d) == ET_OK && y[0] == 2 && y[1] == 3;
     ok(same, "and its collectives are done at once");
+    int64_t most;
+    void *padded;
+    need(cx, et_dist_all_gather_padded(cx, d, x, 2, ET_F64, NULL, &most, &padded));
+    ok(most == 2 && memcmp(padded, x, sizeof x) == 0,
+       "one rank has nothing to fill up");
+    et_free(cx, padded);
+    need(cx, et_dist_all_gather_padded(cx, d, NULL, 0, ET_F64, NULL, &most, &padded));
+    ok(most == 0 && !padded, "nor where there is nothing");
     need(cx, et_dist_all_gather_object(cx, d, bytes, n, &all));
     ok(all[0].bytes == 4 && strcmp(all[0].data, "abc") == 0, "also those of objects");
     et_free(cx, all);
@@ -206,6 +214,35 @@ spread(struct et_ctx *cx, struct et_comm *c, void *data)
         uint16_t half[3] = {(uint16_t)rank, (uint16_t)(rank + 1), 7};
         EXPECT(et_dist_broadcast(cx, d, half, 3, ET_BF16, src) == ET_OK);
         EXPECT(half[0] == src && half[1] == src + 1 && half[2] == 7);
+    }
+    et_dist_end(&d);
+    return 0;
+}
+
+/* Rank R has R numbers, 100 R and on; behind them is -1, or 0. */
+static int
+fill_up(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    struct et_dist *d;
+    int32_t own[8];
+    const int32_t pad = -1;
+    int64_t most;
+    void *out;
+    (void)c;
+    (void)data;
+    EXPECT(et_dist_init(cx, 0, &d) == ET_OK);
+    int rank = et_dist_global_rank(d), world = et_dist_world_size(d);
+    for (int i = 0; i < rank; i++)
+        own[i] = 100 * rank + i;
+    for (int filled = 0; filled < 2; filled++) {
+        EXPECT(et_dist_all_gather_padded(cx, d, own, rank, ET_I32, filled ? &pad : NULL,
+                                         &most, &out) == ET_OK);
+        EXPECT(most == world - 1);
+        const int32_t *v = out;
+        for (int r = 0; r < world; r++)
+            for (int i = 0; i < most; i++)
+                EXPECT(v[r * most + i] == (i < r ? 100 * r + i : filled ? pad : 0));
+        et_free(cx, out);
     }
     et_dist_end(&d);
     return 0;
@@ -429,6 +466,8 @@ main(void)
         ok(all_well(world, agree_on_bits, NULL),
            "%d ranks have the same bits, and what cannot be reduced is refused", world);
         ok(all_well(world, spread, NULL), "%d ranks gather, and each has a word",
+           world);
+        ok(all_well(world, fill_up, NULL), "%d ranks gather as many as each has",
            world);
         ok(all_well(world, pass_objects, NULL),
            "%d ranks pass objects of no bytes, a few, and 3 MB", world);

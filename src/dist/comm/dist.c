@@ -301,6 +301,50 @@ et_dist_all_gather(struct et_ctx *cx, struct et_dist *d, const void *in, int64_t
     return et_comm_all_gather(cx, d->comm, in, (size_t)n * et_dtype_size(dtype), out);
 }
 
+/* The N elements of IN, and behind them so many of PAD that there are MOST, into OUT. */
+static void
+pad_to(char *out, const void *in, int64_t n, int64_t most, size_t each, const void *pad)
+{
+    if (n > 0)
+        memcpy(out, in, (size_t)n * each);
+    for (int64_t i = n; i < most; i++)
+        if (pad)
+            memcpy(out + (size_t)i * each, pad, each);
+        else
+            memset(out + (size_t)i * each, 0, each);
+}
+
+et_status
+et_dist_all_gather_padded(struct et_ctx *cx, struct et_dist *d, const void *in,
+                          int64_t n, enum et_dtype dtype, const void *pad,
+                          int64_t *most, void **out)
+{
+    void *all, *own;
+    ETI_NEED(cx, cx, d, most, out);
+    *out = NULL;
+    *most = n;
+    ET_TRY(check_count(cx, n, dtype));
+    if (n > 0)
+        ETI_NEED(cx, in);
+    ET_TRY(reduce(cx, d, most, most, 1, ET_I64, ET_DIST_MAX));
+    if (*most == 0)
+        return ET_OK;
+    size_t each = et_dtype_size(dtype);
+    int world = et_dist_world_size(d);
+    ET_TRY(et_alloc(cx, (size_t)*most * each, &own));
+    pad_to(own, in, n, *most, each, pad);
+    et_status status = et_alloc(cx, (size_t)world * (size_t)*most * each, &all);
+    if (status == ET_OK) {
+        status = et_dist_all_gather(cx, d, own, *most, dtype, all);
+        if (status == ET_OK)
+            *out = all;
+        else
+            et_free(cx, all);
+    }
+    et_free(cx, own);
+    return status;
+}
+
 et_status
 et_dist_broadcast(struct et_ctx *cx, struct et_dist *d, void *data, int64_t n,
                   enum et_dtype dtype, int src)
