@@ -97,6 +97,13 @@ test_batch(struct formula *f)
     refused(f->cx, et_alibi_batch(f->g, &y, 0.1), "as are pieces of no token");
     et_graph_reset(f->g);
     et_tensor_free(&x);
+    /* 100 times 0.29 is a little below 29, and 29 by it a little above 100. */
+    static int32_t zeros[29 * 100];
+    x = y = integers(f, zeros, ET_SHAPE(29, 100));
+    need(f->cx, et_alibi_batch(f->g, &y, 0.29));
+    ok(y->desc.shape[0] == 100 && y->desc.shape[1] == 29, "a fraction may be rounded");
+    et_graph_reset(f->g);
+    et_tensor_free(&x);
 }
 
 static int warnings;

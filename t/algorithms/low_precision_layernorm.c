@@ -38,6 +38,8 @@ lower(struct et_ctx *cx, struct et_module *m)
     return replaced(cx, status, &surgery);
 }
 
+static int passes, still_low; /* passes, and those that left autocast on */
+
 /* M at numbers of a formula; in mixed precision where LOW is not ET_NONE. */
 static enum et_dtype
 run_norm(struct formula *f, struct et_module *m, enum et_dtype low, float *out)
@@ -50,7 +52,8 @@ run_norm(struct formula *f, struct et_module *m, enum et_dtype low, float *out)
     need(f->cx, et_graph_set_low_dtype(f->g, low));
     et_autocast(f->g, true);
     struct et_tensor *y = et_forward(&forward, m, x);
-    et_autocast(f->g, false);
+    still_low += et_autocast(f->g, false);
+    passes++;
     enum et_dtype dtype = y->desc.dtype;
     evaluate(f, et_cast(f->g, y, ET_F32), out, N);
     et_graph_reset(f->g);
@@ -164,6 +167,7 @@ main(void)
     test_precision(&f, true);
     test_precision(&f, false);
     test_golden(&f);
+    is_int(still_low, passes, "what comes behind a norm is in low precision as before");
     formula_close(&f);
     test_events(cx);
     test_fp32(cx);

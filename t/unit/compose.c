@@ -474,6 +474,7 @@ epochs(void)
         {"4ep", "progressive_resizing", "images never have their full size"},
         {"5ep", "progressive_resizing", NULL},
         {"100ba", "progressive_resizing", NULL},
+        {"4ba", "progressive_resizing", NULL},
         {"4ep", "progressive_resizing: {finetune_fraction: 0.25}", NULL},
         {"1ep", "selective_backprop", "no batch is ever pruned"},
         {"2ep", "selective_backprop", NULL},
