@@ -204,8 +204,8 @@ count(struct way *w, struct et_graph_stats *graph, uint64_t *allocs)
     *allocs = stats.allocs;
 }
 
-/* A window is a piece of the run, and no run of its own: methods that wait for a part of
- * it, as swa does, go on where they were. */
+/* A window is a piece of the run, and no run of its own: methods that wait for a part
+ * of it, as swa does, go on where they were. */
 static et_status
 end_window(void *data, struct et_state *s, enum et_event event)
 {

@@ -84,8 +84,8 @@ ET_NODISCARD et_status et_dist_all_gather(struct et_ctx *cx, struct et_dist *d,
                                           const void *in, int64_t n,
                                           enum et_dtype dtype, void *out);
 /* The same where each rank has an N of its own, as with predictions: *OUT is [world,
- * *MOST], *MOST the largest N, and behind what a rank has lies PAD, one element of DTYPE
- * (NULL: zeros). et_free frees *OUT, which is NULL where *MOST is 0. */
+ * *MOST], *MOST the largest N, and behind what a rank has lies PAD, one element of
+ * DTYPE (NULL: zeros). et_free frees *OUT, which is NULL where *MOST is 0. */
 ET_NODISCARD et_status et_dist_all_gather_padded(struct et_ctx *cx, struct et_dist *d,
                                                  const void *in, int64_t n,
                                                  enum et_dtype dtype, const void *pad,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A whole training of a small BERT, and of a GPT-2, with the methods for text, alone and
- * together, against that of Composer's own trainer on Hugging Face's models:
+/* A whole training of a small BERT, and of a GPT-2, with the methods for text, alone
+ * and together, against that of Composer's own trainer on Hugging Face's models:
  * t/golden/training_text.txt, by make_training_text.py, in f64. */
 #include <math.h>
 #include <stdio.h>

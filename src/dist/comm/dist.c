@@ -301,7 +301,7 @@ et_dist_all_gather(struct et_ctx *cx, struct et_dist *d, const void *in, int64_t
     return et_comm_all_gather(cx, d->comm, in, (size_t)n * et_dtype_size(dtype), out);
 }
 
-/* The N elements of IN, and behind them so many of PAD that there are MOST, into OUT. */
+/* The N elements of IN, and behind them PAD until there are MOST, into OUT. */
 static void
 pad_to(char *out, const void *in, int64_t n, int64_t most, size_t each, const void *pad)
 {
