@@ -282,6 +282,91 @@ test_broken(void)
     tui_app_free(&app);
 }
 
+/* Of two alike words of a line the one at the fault is mended. */
+static void
+test_mend(void)
+{
+    struct tui_app *app =
+        open_app("max_duration: 1ba\n"
+                 "model: {name: mlp}\n"
+                 "train_data: {name: mnist, path: batch_siz, batch_siz: 4}\n"
+                 "optimizer: {name: sgd, lr: 0.1}\n");
+    press(app, "m");
+    if (!ok(strstr(sketch_of(app)->text, "path: batch_siz, batch_size: 4}") != NULL,
+            "m mends the word that the fault is about"))
+        diag("\n%s", picture);
+    tui_app_free(&app);
+}
+
+/* The lines that panels are given for checks are those that drawing takes. */
+static void
+check_lines(const char *text, const char *refusal, const char *name)
+{
+    struct tui_app *app = open_app(text);
+    struct compose *c = tui_app_state(app, TUI_IN_compose);
+    const struct tui_pane all = tui_pane_of(&app->grid);
+    if (refusal) { /* as if the estimate had ended so */
+        c->numbers.of = c->sketch->changes;
+        c->numbers.is_refused = true;
+        tui_job_stop(&c->estimate);
+        snprintf(c->numbers.problem, sizeof c->numbers.problem, "%s", refusal);
+        compose_list_checks(c);
+        is_int(c->n_fatal, 1, "%s comes first", name);
+    }
+    bool all_same = c->n_checks > 0, first_same = c->n_warnings > 0;
+    for (int w = 30; w <= 120; w++) {
+        const struct tui_pane p = tui_pane_part(&all, 0, 0, all.h, w);
+        const int first = compose_first_check_lines(c, w);
+        const struct tui_pane one = tui_pane_part(&all, 0, 0, first, w);
+        all_same = all_same && compose_draw_checks(c, &p) == compose_check_lines(c, w);
+        const struct tui_pane less = tui_pane_part(&all, 0, 0, first - 1, w);
+        first_same = first_same && compose_draw_checks(c, &one) == first &&
+                     compose_draw_checks(c, &less) == (c->n_fatal ? 0 : first - 1);
+    }
+    ok(all_same, "%s: as many lines as are drawn, at every width", name);
+    ok(first_same, "%s: and for the first alone", name);
+    tui_app_free(&app);
+}
+
+static void
+test_checks(void)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "%s  mixup:\n  cutmix:\n", recipe);
+    check_lines(text, NULL, "a warning");
+    check_lines(recipe,
+                "the batch does not fit: 12 GB are needed and the device has 8 GB",
+                "a refusal");
+}
+
+/* Every key that help lists is seen at every height, scrolling where it must. */
+static void
+test_help(void)
+{
+    static bool seen[TUI_ACTIONS];
+    struct tui_app *app = open_app(recipe);
+    int missing = 0;
+    for (int rows = 20; rows <= 60; rows++) {
+        memset(seen, 0, sizeof seen);
+        tui_app_resize(app, rows, 100);
+        press(app, "?");
+        for (int page = 0; page < 20; page++, press(app, "<PgDn>"))
+            for (int i = 0; i < TUI_ACTIONS - 1; i++) {
+                const struct tui_binding *b = &tui_bindings[i];
+                seen[i] = seen[i] || !b->help || strstr(picture, b->help) ||
+                          !tui_binding_holds(&app->config.keys, b, TUI_IN_compose);
+            }
+        for (int i = 0; i < TUI_ACTIONS - 1; i++)
+            if (!seen[i]) {
+                missing++;
+                diag("%d rows: no '%s'", rows, tui_bindings[i].help);
+            }
+        press(app, "<esc>");
+    }
+    is_int(missing, 0, "help shows every key at every height");
+    tui_app_free(&app);
+}
+
 static void
 test_files(void)
 {
@@ -325,6 +410,9 @@ main(int argc, char **argv)
     test_mouse();
     test_paste();
     test_broken();
+    test_mend();
+    test_checks();
+    test_help();
     test_files();
     free(picture);
     picture = NULL;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "etude/rng.h"
 #include "t/tap.h"
 #include "t/tui/drawn.h"
 
@@ -118,6 +119,42 @@ test_outliers(void)
             ok(strchr(text, '^') && strchr(text, 'v'), "a sign at the edge says where");
         free(text);
     }
+}
+
+/* Which value is told of those that the scale leaves out: the farthest, on either side. */
+static void
+test_farthest(void)
+{
+    enum { POINTS = 12 };
+    struct tui_grid g;
+    struct et_rng r = et_rng_at(7, ET_RNG_USER, 0);
+    bool same = true;
+    if (tui_grid_init(&g, cx, &tui_glyphs_ascii, 8, 40) != ET_OK)
+        bail("no grid");
+    const struct tui_pane p = tui_pane_of(&g);
+    for (int round = 0; round < 100; round++) {
+        struct tui_point point[POINTS];
+        struct tui_plot_seen seen;
+        double want = 0;
+        for (int i = 0; i < POINTS; i++) {
+            const double v = 200 * et_rng_uniform(&r) - 100;
+            point[i] = drawn_point(i, v);
+            if (fabs(v) > 50 && fabs(v) > fabs(want))
+                want = v;
+        }
+        const struct tui_plot_line line = {.point = point,
+                                           .n = POINTS,
+                                           .role = TUI_S1,
+                                           .mark = '*',
+                                           .kind = TUI_PLOT_LAST,
+                                           .reach = 50};
+        const struct tui_plot plot = {
+            .to = POINTS - 1, .line = &line, .n_lines = 1, .done = NAN, .cursor = NAN};
+        tui_plot_draw(&p, &plot, &seen);
+        same = same && seen.farthest == want;
+    }
+    ok(same, "of values beyond the scale the farthest is told, with its sign");
+    tui_grid_release(&g);
 }
 
 /* Of more points than are sampled the last set the scale as much as the first. */
@@ -462,6 +499,7 @@ main(void)
     test_peak();
     test_scatter();
     test_outliers();
+    test_farthest();
     test_many();
     test_smooth();
     test_empty();

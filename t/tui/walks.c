@@ -128,11 +128,12 @@ do_shell(const char *fmt, const char *a, const char *b)
         bail("%s has failed", command);
 }
 
+/* Seven runs; with MORE "none" there is none. */
 static struct tui_app *
 open_runs(const char *more, int rows, int cols)
 {
-    (void)more;
-    do_shell("%s/t/tui/rivals", builddir, "");
+    if (strcmp(more, "none") != 0)
+        do_shell("%s/t/tui/rivals", builddir, "");
     return new_app(TUI_IN_runs, rows, cols);
 }
 
@@ -426,9 +427,9 @@ int
 main(int argc, char **argv)
 {
     static const char *const walks[] = {
-        "runs",   "compare", "compose", "compose-small", "faults",
-        "broken", "begin",   "monitor", "monitor-text",  "logs",
-        "narrow", "keys",    "mouse",   "ends",          "data",
+        "runs",  "compare", "compose",      "compose-small", "faults", "broken",
+        "begin", "monitor", "monitor-text", "logs",          "narrow", "keys",
+        "mouse", "ends",    "data",         "none",          "charts",
     };
     char folder[] = "/tmp/etude-walks.XXXXXX", path[LINE];
     struct et_alloc_stats stats;
