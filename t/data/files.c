@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "core/data/loader_impl.h"
+#include "etude/algorithm.h"
 #include "etude/data.h"
 #include "t/data/fixture.h"
 #include "t/image/pictures.h"
@@ -274,11 +275,32 @@ follows(const struct et_batch *b, int64_t row, const uint8_t *m, bool flipped,
     for (int y = 0; y < SIDE; y++)
         for (int x = 0; x < SIDE; x++) {
             int v = m[(y0 + y) * 21 + x0 + (flipped ? SIDE - 1 - x : x)];
-            int want = v == ignored ? ET_IGNORE_INDEX : v - less;
+            int want = v == ignored || v < less ? ET_IGNORE_INDEX : v - less;
             if (mask[y * SIDE + x] != want)
                 return false;
         }
     return true;
+}
+
+/* What an algorithm adds may not leave rows out of the pictures alone. */
+static void
+refuse_smaller(const struct et_loader *l)
+{
+    struct et_algorithm *a;
+    int64_t size[2];
+    void *options;
+    const struct et_algorithm_class *colout = et_algorithm_find("colout");
+    need(cx, et_options_new(cx, &colout->info,
+                            (const char *const[]){"batch", "false", NULL}, &options));
+    need(cx, et_algorithm_new(cx, colout, options, &a));
+    et_options_free(&colout->info, &options);
+    const struct et_transform_class *c = a->type->transform(a);
+    struct et_part part = {.component = &c->info, .options = a->options};
+    is_int(eti_loader_try(cx, l, &(struct et_parts){&part, 1}, size), ET_EINVAL,
+           "a method that leaves out rows of pictures is refused beside masks");
+    const char *said = take_error(cx);
+    ok(strstr(said, "colout makes images smaller") != NULL, "and named: %s", said);
+    et_algorithm_free(&a);
 }
 
 static void
@@ -314,12 +336,22 @@ masks(void)
        "a mask follows its picture, and what it is to ignore counts nothing");
     et_loader_release(r.loader, b);
     end(&r);
-    static const char *const shifted[] = {"num_classes", "11",   "skip_zero", "true",
-                                          "transforms",  middle, NULL};
-    need(cx, begin(&r, "segmentation", "pairs", shifted));
-    b = next(&r);
-    ok(follows(b, 0, mask, false, 0, 1), "without 0, classes begin at 1");
-    et_loader_release(r.loader, b);
+    for (int ignored = 0; ignored < 12; ignored++) {
+        char number[8];
+        const char *shifted[] = {"num_classes",  "11",         "skip_zero",
+                                 "true",         "transforms", middle,
+                                 "ignore_index", number,       NULL};
+        snprintf(number, sizeof number, "%d", ignored);
+        need(cx, begin(&r, "segmentation", "pairs", shifted));
+        b = next(&r);
+        ok(follows(b, 0, mask, false, ignored, 1),
+           "without 0, classes begin at 1, and %d is ignored as the file has it",
+           ignored);
+        et_loader_release(r.loader, b);
+        end(&r);
+    }
+    need(cx, begin(&r, "segmentation", "pairs", set));
+    refuse_smaller(r.loader);
     end(&r);
     set[1] = "11";
     need(cx, begin(&r, "segmentation", "pairs", set));

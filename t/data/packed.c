@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/data/fields.h"
 #include "core/data/packing.h"
@@ -228,6 +229,38 @@ test_empty_lines(void)
     }
 }
 
+/* Documents that another program made, some of them without tokens. */
+static void
+test_empty_documents(void)
+{
+    static const int64_t ends[] = {0, 5, 5, 5, 8, 8, 16, 16, 17, 17};
+    static const char *const packing[] = {"wrapped", "best_fit"};
+    enum { N = 17 };
+    uint16_t token[N];
+    char folder[512];
+    for (int i = 0; i < N; i++)
+        token[i] = (uint16_t)("aaaaabbbccccccccd"[i]);
+    snprintf(folder, sizeof folder, "%s/made", scratch_folder());
+    mkdir(folder, 0777);
+    static const char known[] =
+        "{\"bytes\": 2, \"vocab_size\": 256, \"tokenizer\": \"bytes\"}";
+    write_file("made/tokens.json", known, sizeof known - 1, false);
+    write_file("made/train.bin", token, sizeof token, false);
+    write_file("made/train.ends", ends, sizeof ends, false);
+    for (int i = 0; i < 2; i++) {
+        struct et_dataset *d;
+        need(cx, try_open("packed_text",
+                          OPTIONS("path", folder, "seq_len", "8", "packing", packing[i],
+                                  "attention", "document"),
+                          &d));
+        struct seen c = look(d);
+        et_dataset_close(&d);
+        ok(c.tokens == N && c.targets == N - 4 &&
+               c.wrong + c.crossing + c.unmarked == 0,
+           "%s: a document without tokens is none", packing[i]);
+    }
+}
+
 /* ---- instructions ---- */
 
 static struct et_dataset *
@@ -447,6 +480,7 @@ main(void)
     test_long_sequences();
     test_packed_text();
     test_empty_lines();
+    test_empty_documents();
     test_pairs();
     test_truncation();
     test_messages();

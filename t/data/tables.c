@@ -453,6 +453,38 @@ test_bad_arrays(void)
     is_int(held, 0, "no header that is cut off is one");
 }
 
+/* Headers of every version, dtype and number of axes say the same. */
+static void
+test_headers(void)
+{
+    static const struct {
+        const char *descr;
+        enum et_dtype dtype;
+    } type[] = {{"|u1", ET_U8},  {"|b1", ET_U8},  {"<i4", ET_I32}, {"<i8", ET_I64},
+                {"<f2", ET_F16}, {"<f4", ET_F32}, {"<f8", ET_F64}};
+    static const char *const shape[] = {"()", "(300,)", "(3, 5)", "(2, 3, 4)"};
+    static const int64_t count[] = {1, 300, 15, 24};
+    uint8_t first[256], npy[256];
+    for (int version = 1; version <= 3; version++) {
+        const int64_t begin = version == 1 ? 10 : 12;
+        bool same = true;
+        for (int i = 0; i < 7 * 4; i++) {
+            struct eti_npy is;
+            struct et_error why = {0};
+            const int64_t bytes =
+                count[i % 4] * (int64_t)et_dtype_size(type[i / 4].dtype);
+            make_npy(first, type[i / 4].descr, shape[i % 4], "", 0);
+            memcpy(npy, "\x93NUMPY\0\0\x76\0\0\0", 12);
+            npy[6] = (uint8_t)version;
+            memcpy(npy + begin, first + 10, 118);
+            same = same && eti_npy_parse(npy, begin + 118, &is, &why) == ET_OK &&
+                   is.dtype == type[i / 4].dtype && is.ndim == i % 4 &&
+                   is.bytes == bytes && is.header == begin + 118;
+        }
+        ok(same, "headers of version %d are read, of each dtype and shape", version);
+    }
+}
+
 int
 main(void)
 {
@@ -463,6 +495,7 @@ main(void)
     test_arrays();
     test_parts();
     test_bad_arrays();
+    test_headers();
     et_ctx_free(&cx);
     return done();
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Data sets of text: a stream through a tokenizer, and tokens that are hidden: how
  * many, by what, and that the draws are the sample's own. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/data/fields.h"
+#include "core/data/labelled_rows.h"
 #include "core/data/text_source.h"
+#include "etude/rng.h"
 #include "t/data/fixture.h"
 #include "t/device.h"
 #include "t/tap.h"
@@ -503,6 +506,39 @@ test_bad_rows(void)
     }
 }
 
+static et_status
+take_label(void *data, const struct eti_labelled_row *row)
+{
+    double *out = data;
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)row->label.n, row->label.text);
+    out[row->line - 1] = strtod(text, NULL);
+    return ET_OK;
+}
+
+/* A label of JSON is as exact as f32 is. */
+static void
+test_label_numbers(void)
+{
+    enum { N = 200 };
+    static char text[N * 64];
+    const struct eti_row_names names = {.text = "a", .label = "label"};
+    struct et_rng r = et_rng_at(3, ET_RNG_USER, 0);
+    double want[N], got[N] = {0};
+    size_t n = 0;
+    int other = 0;
+    for (int i = 0; i < N; i++) {
+        want[i] = (double)(float)ldexp(et_rng_uniform(&r) - 0.5, i / 2 - N / 4);
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              "{\"a\": \"x\", \"label\": %.17g}\n", want[i]);
+    }
+    need(cx, eti_labelled_rows(cx, write_file("exact.jsonl", text, n, false), &names,
+                               take_label, got));
+    for (int i = 0; i < N; i++)
+        other += (float)got[i] != (float)want[i];
+    is_int(other, 0, "numbers to learn are those of the file to the last bit of f32");
+}
+
 int
 main(void)
 {
@@ -520,6 +556,7 @@ main(void)
     test_refused();
     test_labelled();
     test_bad_rows();
+    test_label_numbers();
     et_ctx_free(&cx);
     return done();
 }
