@@ -60,6 +60,15 @@ def deflated(data):
     return f.getvalue()
 
 
+def beyond(data):
+    """The same, but its view begins at element 5 in place of 2."""
+    f = io.BytesIO()
+    with zipfile.ZipFile(f, "w") as z:
+        for name, content in members(data):
+            z.writestr(name, content.replace(b"QK\2", b"QK\5"))
+    return f.getvalue()
+
+
 class Evil:
     def __reduce__(self):
         return os.system, ("echo it ran",)
@@ -86,6 +95,7 @@ def main():
         "zip64": zip64(plain),
         "deflated": deflated(plain),
         "evil": save({"a": tensor(0, (2,)), "b": Evil()}),
+        "beyond": beyond(save({"table": table, "rows": table[1:3]})),
         "strided": save({"t": table.t()}),
         "short": save({"s": tensor(0, (2,), torch.int16)}),
         "number": save(7),

@@ -117,6 +117,19 @@ forget(struct learned *l)
     et_tensor_free(&l->target);
 }
 
+static int left_another; /* losses that left autocast otherwise than it was */
+
+static void
+keeps_autocast(struct learned *l, struct et_graph *g, const struct et_samples *samples)
+{
+    for (int on = 0; on < 2; on++) {
+        (void)et_autocast(g, on);
+        (void)et_model_loss(&l->m, g, l->z, samples, ET_REDUCE_MEAN);
+        left_another += et_autocast(g, false) != on;
+    }
+    et_graph_reset(g);
+}
+
 /* The loss and its gradient, [count]; EACH: a value for each sample, too. */
 static double
 measure(struct learned *l, float *grad, double *each_mean)
@@ -127,6 +140,7 @@ measure(struct learned *l, float *grad, double *each_mean)
     double loss, sum = 0;
     float each[MOST];
     must(et_graph_new(cx, dev, &g));
+    keeps_autocast(l, g, &samples);
     want[0] = et_model_loss(&l->m, g, l->z, &samples, ET_REDUCE_MEAN);
     want[1] = et_model_loss(&l->m, g, l->z, &samples, ET_REDUCE_NONE);
     must(et_grad(g, want[0], &l->z, 1, &dz));
@@ -272,6 +286,7 @@ main(void)
     must(et_device_open(cx, test_device("ref"), 0, 1, &dev));
     is_int(rig_cases("losses.txt", compare_case), CASES,
            "every case of losses.txt was compared");
+    is_int(left_another, 0, "autocast is behind a loss as it was before");
     test_fits();
     test_task();
     et_device_close(&dev);

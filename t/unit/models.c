@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models: parameter counts and names against known figures, shapes, loss. */
+#include "core/graph/graph_impl.h"
+#include "etude/attr.h"
 #include "etude/model.h"
 #include "etude/nn.h"
 #include "t/tap.h"
@@ -534,6 +536,82 @@ side_by_side(void)
     et_model_free(&m);
 }
 
+static bool
+has_option(const struct et_model_class *type, const char *name)
+{
+    for (const struct et_option *o = type->info.options; o->name; o++)
+        if (strcmp(o->name, name) == 0)
+            return true;
+    return false;
+}
+
+/* Of a training pass of M over X: how many dropouts of attention have the probability
+ * for attention, 0.5, of others that for others, 0.25; and how many have the wrong one. */
+static void
+count_dropouts(struct et_model *m, struct et_tensor *x, int n[2], int *wrong)
+{
+    struct et_graph *g;
+    struct et_tensor *rng = leaf(ET_I64, 1, (int64_t[]){2});
+    struct et_forward f = {.training = true, .rng = rng};
+    n[0] = n[1] = *wrong = 0;
+    must(et_graph_new(cx, dev, &g));
+    f.g = g;
+    (void)et_model_forward(m, &f, x);
+    must(et_graph_status(g));
+    for (int i = 0; i < g->n_nodes; i++) {
+        const struct et_node *node = g->node[i];
+        if (node->op->id != ET_OP_dropout)
+            continue;
+        const struct et_node *of = node->in[0]->node;
+        const bool attends = of && of->op->id == ET_OP_softmax;
+        const double p = ((const struct et_dropout_attr *)node->attr)->p;
+        n[attends]++;
+        *wrong += p != (attends ? 0.5 : 0.25);
+    }
+    et_graph_free(&g);
+    et_tensor_free(&rng);
+}
+
+/* What every model with attention has: its dropouts where they belong, and heads that
+ * divide its width. */
+static void
+attention_options(void)
+{
+    const struct et_model_facts texts = {
+        .seq_len = 8, .vocab_size = 16, .num_classes = 3};
+    static const char *const small[] = {"n_layers",          "2",   "d_model", "8",
+                                        "n_heads",           "2",   "dropout", "0.25",
+                                        "attention_dropout", "0.5", NULL};
+    struct et_tensor *tokens = leaf(ET_I32, 2, (int64_t[]){1, 8});
+    struct et_tensor *image = leaf(ET_F32, 4, (int64_t[]){1, 3, 32, 32});
+    for (int i = 0; et_model_classes[i]; i++) {
+        const struct et_model_class *type = et_model_classes[i];
+        const bool reads = strcmp(type->info.applies_to, "text") == 0;
+        const struct et_model_facts *facts = reads ? &texts : &cifar;
+        struct et_model *m;
+        void *options;
+        int n[2], wrong;
+        if (!has_option(type, "n_heads"))
+            continue;
+        m = make(type->info.name, facts, small);
+        must(et_module_bind(cx, m->root, dev, ET_PARAM | ET_BUFFER, 17));
+        count_dropouts(m, reads ? tokens : image, n, &wrong);
+        ok(n[0] >= 3 && n[1] == 2 && wrong == 0,
+           "%s: each dropout has the share that is for it", type->info.name);
+        et_model_free(&m);
+        must(et_options_new(cx, &type->info,
+                            (const char *const[]){"n_heads", "5", NULL}, &options));
+        is_int(et_model_new(cx, type, options, facts, &m), ET_EINVAL,
+               "%s: 5 heads are refused", type->info.name);
+        ok(strstr(et_error_get(cx)->message, "head") != NULL, "%s",
+           et_error_get(cx)->message);
+        et_error_clear(cx);
+        et_options_free(&type->info, &options);
+    }
+    et_tensor_free(&tokens);
+    et_tensor_free(&image);
+}
+
 int
 main(void)
 {
@@ -553,6 +631,7 @@ main(void)
     strides_of_stems();
     choices_of_losses();
     side_by_side();
+    attention_options();
     et_device_close(&dev);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

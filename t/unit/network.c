@@ -535,6 +535,54 @@ refusals(void)
             "unknown key 'x'", "an option that a block does not have");
 }
 
+/* The linear layers of M and below that map 9 features to 9. */
+static int
+find_alike(struct et_module *m, struct et_module ***slot)
+{
+    struct et_module **child;
+    const char *name;
+    int n = 0;
+    for (int i = 0; (child = et_module_child(m, i, &name)) != NULL; i++) {
+        const struct et_linear_module *l =
+            et_module_is(*child, &et_linear_class) ? (void *)*child : NULL;
+        if (l && l->weight.desc.shape[0] == 9 && l->weight.desc.shape[1] == 9)
+            slot[n++] = child;
+        n += find_alike(*child, slot + n);
+    }
+    return n;
+}
+
+/* A layer that stands at two places has its parameters once. */
+static void
+shared_layer(void)
+{
+    const struct et_model_facts facts = {.channels = 4, .num_classes = 3};
+    const struct et_model_class *type = et_model_class_find("mlp");
+    struct et_module **slot[8];
+    struct et_model *m;
+    struct eti_outline o;
+    struct et_leaves leaves;
+    void *options;
+    int64_t params = 0;
+    must(et_options_new(cx, &type->info,
+                        (const char *const[]){"hidden", "9", "layers", "4", NULL},
+                        &options));
+    must(et_model_new(cx, type, options, &facts, &m));
+    is_int(find_alike(m->root, slot), 3, "three layers are alike");
+    et_module_free(slot[2]);
+    *slot[2] = et_module_ref(*slot[0]);
+    must(et_module_leaves(cx, m->root, ET_PARAM, &leaves));
+    for (int i = 0; i < leaves.n; i++)
+        params += et_desc_count(&leaves.v[i].param->desc);
+    must(eti_model_outline(cx, m, dev, &o));
+    is_int(params, 4 * 9 + 9 + 2 * (9 * 9 + 9) + 9 * 3 + 3, "one stands at two places");
+    is_int(o.v[0].params, params, "and the outline counts its parameters once");
+    eti_outline_release(&o);
+    et_leaves_release(&leaves);
+    et_model_free(&m);
+    et_options_free(&type->info, &options);
+}
+
 int
 main(void)
 {
@@ -548,6 +596,7 @@ main(void)
     fields_of_parts();
     field_of_pixels();
     refusals();
+    shared_layer();
     et_device_close(&dev);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

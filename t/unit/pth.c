@@ -107,6 +107,7 @@ refused_files(void)
         const char *name, *want;
     } table[] = {
         {"evil", "the pickle asks for posix.system, which is no tensor"},
+        {"beyond", "'rows' is larger than data/0"},
         {"strided", "'t' does not lie row by row: save it as tensor.contiguous()"},
         {"short", "a tensor is a ShortStorage, which is not read"},
         {"number", "the pickle is no dictionary of tensors"},

@@ -119,14 +119,14 @@ is_ignored(const struct loading *l, const char *name)
     return false;
 }
 
-/* The shape of one of PARTS of D along axis 0; false: it has no such parts. */
-static bool
+/* The shape of one of PARTS of D along axis 0, which they divide: the leaves that maps
+ * have in parts are queries, keys and values. */
+static void
 part_shape(const struct et_desc *d, int parts, int64_t shape[ET_MAX_DIMS])
 {
     memcpy(shape, d->shape, (size_t)d->ndim * sizeof *shape);
     if (parts > 1)
         shape[0] /= parts;
-    return parts == 1 || (d->ndim > 0 && d->shape[0] % parts == 0);
 }
 
 static bool
@@ -146,10 +146,10 @@ take(struct loading *l, int64_t k, const struct eti_weight_place *place)
     struct taking *taking = &l->taking[leaf - l->leaves.v];
     int64_t shape[ET_MAX_DIMS];
     char a[192], b[192];
-    bool fits = part_shape(want, place->parts, shape);
+    part_shape(want, place->parts, shape);
     if (is_ignored(l, t->name) || is_ignored(l, leaf->name))
         leave_out(l, "'%s' is ignored", t->name);
-    else if (!fits || !same_shape(t, want->ndim, shape))
+    else if (!same_shape(t, want->ndim, shape))
         complain(l, "'%s' is %s, model wants %s", t->name,
                  eti_st_shape_text(t->ndim, t->shape, a, sizeof a),
                  eti_st_shape_text(want->ndim, shape, b, sizeof b));
