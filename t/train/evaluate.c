@@ -232,6 +232,31 @@ test_many(struct et_ctx *cx)
     run_close(&small);
 }
 
+/* Who interrupts waits for no evaluator that has not begun. */
+static void
+test_interrupted(struct et_ctx *cx)
+{
+    static volatile int interrupt;
+    struct run r;
+    struct run_setup setup = watched(cx, (struct run_setup){.n = 8, .evaluate = true});
+    run_prepare(&r, cx, &setup);
+    const struct et_evaluator list[] = {{.label = "first", .loader = r.eval},
+                                        {.label = "second", .loader = r.eval}};
+    r.config.evaluators = list;
+    r.config.n_evaluators = 2;
+    r.config.interrupt = &interrupt;
+    run_start(&r);
+    interrupt = 0;
+    need(cx, et_state_evaluate(r.state, "all of "));
+    is_str(seen, "0 all of first 2. 0 all of second 2. ",
+           "a hook may evaluate on all that there is");
+    seen[0] = '\0';
+    interrupt = 1;
+    need(cx, et_state_evaluate(r.state, "part of "));
+    is_str(seen, "0 part of first 0. ", "who interrupts that waits for no more of it");
+    run_close(&r);
+}
+
 static void
 keep_warning(void *data, enum et_log_level level, const char *text)
 {
@@ -477,6 +502,7 @@ main(void)
     test_intervals(cx);
     test_tokens(cx);
     test_many(cx);
+    test_interrupted(cx);
     test_most(cx);
     test_further(cx);
     test_without_options(cx);

@@ -178,6 +178,34 @@ test_estimate(struct et_ctx *cx)
            "the estimated peak is the peak that the run shows");
 }
 
+/* What is frozen is not among the parameters to train. */
+static void
+test_estimate_frozen(struct et_ctx *cx)
+{
+    struct run r;
+    struct et_leaves leaves;
+    struct et_estimate e;
+    int64_t all = 0, free_ones = 0;
+    int n;
+    run_open(&r, cx,
+             &(struct run_setup){.device = fast_device(cx), .n = 16, .dry = true});
+    need(cx,
+         et_module_freeze(cx, r.model->root,
+                          &(struct et_module_range){.to = -2, .as_eval = true}, &n));
+    need(cx, et_state_follow_surgery(r.state));
+    need(cx, et_module_leaves(cx, r.model->root, ET_PARAM, &leaves));
+    for (int i = 0; i < leaves.n; i++) {
+        const int64_t count = et_desc_count(&leaves.v[i].param->desc);
+        all += count;
+        free_ones += leaves.v[i].param->requires_grad ? count : 0;
+    }
+    et_leaves_release(&leaves);
+    need(cx, et_trainer_estimate(r.trainer, &e));
+    ok(free_ones > 0 && free_ones < all, "all layers but the last are frozen");
+    is_int(e.params, free_ones, "and an estimate counts what is left");
+    run_close(&r);
+}
+
 /* A clock that stands still but while the device is measured: by the last 16 looks at
  * it, four pairs for products, then four for copies. */
 enum { MEASURED = 16 };
@@ -305,6 +333,7 @@ main(void)
     test_times(cx);
     test_memory(cx);
     test_estimate(cx);
+    test_estimate_frozen(cx);
     test_predicted_time(cx);
     test_target(cx);
     test_fit_again(cx);

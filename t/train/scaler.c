@@ -274,6 +274,31 @@ test_collapse(struct et_ctx *cx)
     stop(&r, &a);
 }
 
+/* A run that has diverged is none that was only stopped. */
+static void
+test_stopped_collapse(struct et_ctx *cx)
+{
+    static volatile int interrupt;
+    struct run r;
+    run_prepare(&r, cx, &(struct run_setup){.n = 32});
+    r.config.interrupt = &interrupt;
+    r.config.nonfinite_action = ET_NONFINITE_STOP;
+    run_start(&r);
+    struct et_param_space *p = r.state->params;
+    float *nan = malloc((size_t)p->total * sizeof *nan);
+    for (int64_t i = 0; i < p->total; i++)
+        nan[i] = NAN;
+    need(cx, et_tensor_write(cx, p->values, nan, (size_t)p->total * sizeof *nan));
+    free(nan);
+    interrupt = 1;
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(6)));
+    interrupt = 0;
+    is_int(et_trainer_outcome(r.trainer), ET_OUTCOME_DIVERGED,
+           "who interrupts a run in the batch in which it diverges does not hide that");
+    ok(!r.state->interrupted, "nor is it one to go on with");
+    run_close(&r);
+}
+
 /* Runs STEPS batches and gives the parameters. */
 static struct copy
 trained(struct et_ctx *cx, const struct choice *choice, int steps)
@@ -449,6 +474,7 @@ main(void)
     test_rule(cx);
     test_default(cx);
     test_collapse(cx);
+    test_stopped_collapse(cx);
     test_clipping(cx);
     test_exact(cx);
     test_archive(cx);

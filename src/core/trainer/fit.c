@@ -188,7 +188,6 @@ end_iteration(struct et_trainer *t)
     int64_t done = counts_tokens(t) ? ts->token_in_iteration : ts->epoch_in_iteration;
     if (!has_iterations(t) || (double)done < t->config.iteration_length.value)
         return ET_OK;
-    t->common.before = *ts;
     et_timestamp_next_iteration(ts);
     ET_TRY(eti_run(t, ET_EVENT_ITERATION_END));
     ET_TRY(eti_evaluate_due(t, ET_EVENT_ITERATION_END));
