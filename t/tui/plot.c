@@ -121,7 +121,7 @@ test_outliers(void)
     }
 }
 
-/* Which value is told of those that the scale leaves out: the farthest, on either side. */
+/* Of values that the scale leaves out the farthest is told, on either side. */
 static void
 test_farthest(void)
 {

@@ -545,8 +545,8 @@ has_option(const struct et_model_class *type, const char *name)
     return false;
 }
 
-/* Of a training pass of M over X: how many dropouts of attention have the probability
- * for attention, 0.5, of others that for others, 0.25; and how many have the wrong one. */
+/* Of a training pass of M over X: how many dropouts of attention have 0.5, as is right,
+ * how many others 0.25, as is right; and how many have the wrong probability. */
 static void
 count_dropouts(struct et_model *m, struct et_tensor *x, int n[2], int *wrong)
 {

@@ -2,7 +2,7 @@
 /* beside.c: see beside.h.
  *
  * What a recipe needs is each word of its text that is the name of a file in its
- * folder; in comments those of scripts alone, since they speak of other recipes, too. */
+ * folder; in comments those of scripts alone: they speak of other recipes, too. */
 #include "config.h"
 
 #include <ctype.h>
