@@ -412,6 +412,12 @@ other_seed(struct recipe_run *r, int rank)
     r->parts.config.seed += (uint32_t)rank;
 }
 
+static void
+another_accum(struct recipe_run *r, int rank)
+{
+    r->parts.config.grad_accum = rank;
+}
+
 static et_status
 drift(void *data, struct et_state *s, enum et_event event)
 {
@@ -579,6 +585,12 @@ test_reasons(void)
        "ranks with other seeds do not begin");
     ok(strstr(job->result[0].why, "rank 1: its seed, recipe or data"), "... %s",
        job->result[0].why);
+
+    job->prepare = another_accum;
+    memset(job->result, 0, sizeof job->result);
+    (void)group_run(2, be_rank, NULL);
+    ok(job->result[0].status == ET_EPEER && job->result[1].status == ET_EPEER,
+       "nor do ranks of which one was told how many microbatches there are");
 
     *job = (struct job){
         .recipe = "max_duration: 1010ba\nseed: 5\nmodel: mlp\n" IMAGES(24) SGD,

@@ -299,6 +299,55 @@ test_stopped_collapse(struct et_ctx *cx)
     run_close(&r);
 }
 
+/* A loss that is no number in batch SPOILT, from 0. */
+static int64_t spoilt;
+
+static struct et_tensor *
+spoil_loss(void *data, struct et_state *s)
+{
+    struct et_tensor *loss =
+        et_state_loss(s, s->outputs, s->batch.target, ET_REDUCE_MEAN);
+    (void)data;
+    return s->timestamp.batch == spoilt ? et_mul_scalar(s->graph, loss, (double)NAN)
+                                        : loss;
+}
+
+/* A running mean after N batches, of 4 samples and of 2 in turn, in microbatches of
+ * SIZE. */
+static void
+means_after(struct et_ctx *cx, int64_t n, int64_t size, float mean[16])
+{
+    static const struct et_trainer_steps steps = {.train_loss = spoil_loss};
+    struct run r;
+    run_prepare(
+        &r, cx,
+        &(struct run_setup){.n = 6, .model = "resnet8", .microbatch_size = size});
+    r.config.steps = &steps;
+    r.config.nonfinite_action = ET_NONFINITE_SKIP;
+    run_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES((double)n)));
+    need(cx, et_model_get_param(r.model, "bn1.running_mean", 17, mean, 16));
+    run_close(&r);
+}
+
+/* A batch that is skipped leaves statistics as they were just before it, whether it and
+ * the one before it are one evaluation or several. */
+static void
+test_skipped_statistics(struct et_ctx *cx)
+{
+    for (int64_t size = 2; size <= 4; size *= 2)
+        for (int64_t n = 1; n <= 2; n++) {
+            float before[16], behind[16];
+            spoilt = -1;
+            means_after(cx, n, size, before);
+            spoilt = n;
+            means_after(cx, n + 1, size, behind);
+            ok(memcmp(before, behind, sizeof before) == 0 && before[0] != 0,
+               "microbatches of %d, batch %d is skipped: statistics are those before",
+               (int)size, (int)n + 1);
+        }
+}
+
 /* Runs STEPS batches and gives the parameters. */
 static struct copy
 trained(struct et_ctx *cx, const struct choice *choice, int steps)
@@ -475,6 +524,7 @@ main(void)
     test_default(cx);
     test_collapse(cx);
     test_stopped_collapse(cx);
+    test_skipped_statistics(cx);
     test_clipping(cx);
     test_exact(cx);
     test_archive(cx);

@@ -37,7 +37,9 @@ struct outer {
     struct et_time time;
     struct et_times times;
     struct et_floats betas;
-    struct et_texts tags;
+    struct et_texts tags, some_tags;
+    struct et_floats some_betas;
+    struct et_times some_times;
     const struct et_value *node;
     struct inner inner;
     struct et_parts parts;
@@ -59,6 +61,9 @@ static const struct et_option table[] = {
     {ROW(times, TIMES), .def = "[1ep, 20ba]"},
     {ROW(betas, FLOATS), .def = "[0.9, 0.95]", .max = 1, .flags = ET_OPT_MAX_OPEN},
     {ROW(tags, TEXTS)},
+    {ROW(some_tags, TEXTS), .def = "[a]", .choices = words},
+    {ROW(some_betas, FLOATS), .def = "[1]", .choices = words},
+    {ROW(some_times, TIMES), .def = "[1ep]", .choices = words},
     {ROW(node, NODE), .def = "[{conv: 3}]"},
     {ROW(inner, TABLE), .sub = inner_table, .sub_size = sizeof(struct inner),
      .flags = ET_OPT_FALSE},
@@ -201,6 +206,25 @@ twice(const char *name, const char *text)
 }
 
 /* Whatever a value is, it is printed as a text that reads as that value. */
+/* The word that a list's row names stands for none. */
+static void
+test_words_of_lists(void)
+{
+    static const char *const lists[] = {"some_tags", "some_betas", "some_times"};
+    for (int i = 0; i < 3; i++) {
+        const char *set = i == 0 ? "[b, c]" : i == 1 ? "[0.5, 2]" : "[2ep, 3ba]";
+        is_int(et_options_set(cx, table, &o, lists[i], set), ET_OK, "%s may be a list",
+               lists[i]);
+        is_int(et_options_set(cx, table, &o, lists[i], "auto"), ET_OK,
+               "%s may be the word that its row names", lists[i]);
+        const int n[] = {o.some_tags.n, o.some_betas.n, o.some_times.n};
+        is_int(n[i], 0, "and is empty then");
+        is_int(et_options_set(cx, table, &o, lists[i], "never"),
+               i == 0 ? ET_OK : ET_EINVAL, "another word is taken as a list would be");
+        et_error_clear(cx);
+    }
+}
+
 static void
 test_printed(void)
 {
@@ -321,6 +345,7 @@ main(void)
         bail("no context");
     test_defaults();
     test_values();
+    test_words_of_lists();
     test_printed();
     test_refusals();
     test_nearest();

@@ -231,6 +231,8 @@ test_dtypes(void)
     must(et_param_space_shadow(space, ET_F16));
     ok(is_right(w, ET_F16), "a copy in another dtype takes the place of the first");
     ok(is_right(w, ET_BF16), "a graph in a third casts by itself");
+    must(et_param_space_shadow(space, ET_BF16));
+    ok(is_right(w, ET_BF16), "a new copy is made of what there is");
     must(et_param_space_shadow(space, ET_NONE));
     ok(is_right(w, ET_F16), "without a copy too");
     ok(is_right(w, ET_NONE), "in f32 the weights themselves are read");

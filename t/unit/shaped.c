@@ -2,6 +2,7 @@
 /* Rules by tensor, on the reference device and on the CPU: they see each parameter with
  * its shape, and keep states of other shapes, which are skipped, carried over and
  * refused as moments are. */
+#include "core/optim/optim.h"
 #include "t/tap.h"
 #include "t/unit/rig.h"
 
@@ -340,6 +341,57 @@ refusals(void)
     refused(&class, "of a rule by tensor", "and flat rules have none");
 }
 
+/* ---- states go on in a new space where they have the shape ---- */
+
+static int
+state_of_size(const void *options, const struct et_param_slot *slot, int k,
+              int64_t shape[ET_MAX_DIMS])
+{
+    (void)slot;
+    (void)k;
+    shape[0] = *(const int64_t *)options;
+    return 1;
+}
+
+/* The states of a space, SIZE numbers of V for each parameter. */
+static struct et_param_space *
+with_states(int64_t size, float v)
+{
+    static const char *const states[] = {"s", NULL};
+    static const struct et_optimizer_class sized = {.info = {.name = "sized"},
+                                                    .by_tensor = true,
+                                                    .states = states,
+                                                    .state_shape = state_of_size};
+    const float values[] = {v, v, v, v};
+    struct et_param_space *s;
+    must(et_param_space_new(cx, dev, specs(), PARAMS, &s));
+    must(eti_param_states_add(cx, s, &sized, &size));
+    for (int i = 0; i < PARAMS; i++)
+        must(et_tensor_write(cx, s->state[0][i], values, (size_t)size * sizeof v));
+    return s;
+}
+
+static void
+carried_states(void)
+{
+    for (int64_t size = 1; size <= 4; size++) {
+        struct et_param_space *from = with_states(3, 7), *to = with_states(size, 1);
+        bool right = true;
+        for (int i = 0; i < PARAMS; i++) {
+            float got[4];
+            const float want = size == 3 ? 7 : 1;
+            right = right && eti_param_states_carry(cx, to, i, from, i) == ET_OK;
+            must(et_tensor_read(cx, to->state[0][i], got, (size_t)size * sizeof *got));
+            for (int64_t k = 0; k < size; k++)
+                right = right && got[k] == want;
+        }
+        ok(right, "a state of %d numbers %s one of 3", (int)size,
+           size == 3 ? "goes on from" : "does not go on from");
+        et_param_space_free(&from);
+        et_param_space_free(&to);
+    }
+}
+
 static void
 on_device(const char *name)
 {
@@ -355,6 +407,7 @@ on_device(const char *name)
     skipping();
     surgery();
     refusals();
+    carried_states();
     et_device_close(&dev);
 }
 
