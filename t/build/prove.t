@@ -136,4 +136,20 @@ ET_SRCDIR=$ET_SRCDIR sh fails.t >said
 is "$? $(tr '\n' '|' <said)" "1 not ok 1 - words are counted|#   out: three words here|\
 #   got '17'|#   want '3'|ok 2 - in a folder of its own|1..2|" \
     "a test in shell says what it compared, and what its command printed"
+# Where tests write.
+a writes 'echo "${TMPDIR-none}" >told; [ -z "${TMPDIR-}" ] || touch "$TMPDIR/left"
+echo "ok 1 - writes"; echo 1..1'
+mkdir given
+(TMPDIR=$dir/given; export TMPDIR; proves writes)
+is "$(cat told)" "$dir/given" "tests write to TMPDIR where it is set"
+[ -e given/left ]
+ok $? "which is left alone"
+(unset TMPDIR; proves writes)
+case $(cat told) in
+none) skip "there is no room in /dev/shm" ;;
+*)
+    [ "$(cat told)" != "${dir%/*}" ] && [ ! -e "$(cat told)" ]
+    ok $? "else to a folder in memory, which goes with all that is in it"
+    ;;
+esac
 finish
