@@ -13,7 +13,9 @@
  *  4. Small constants lie beside the values asked for, where nothing overwrites them:
  * they are computed once for all of a plan's runs.
  *  5. An element-wise result takes the memory of an operand that dies there; so does
- *     dx of batch norm that of dy, which is in the cache when it is written.
+ *     dx of batch norm that of dy, which is in the cache when it is written. Where the
+ *     result is a part of a pack, the operand is computed there: one of the two
+ *     gradients of a tied weight, in the place of their sum.
  *  6. Everything else gets an offset in one slab: largest first, at the lowest place
  *     where no value alive at the same time lies (greedy by size).
  *
@@ -402,6 +404,17 @@ is_read_twice(const struct eti_ir *ir, const struct eti_step *s, int value)
     return false;
 }
 
+/* Does operand J of step I, which is of D, lie in the slab and end there? */
+static bool
+ends_at(const struct eti_ir *ir, int i, int j, const struct et_desc *d)
+{
+    const struct eti_step *s = &ir->step[i];
+    const struct eti_value *in = s->in[j] < 0 ? NULL : &ir->value[s->in[j]];
+    /* Its memory, and that of whatever took it over, must end here. */
+    return in && in->root == s->in[j] && in->place == ETI_IN_SLAB && in->last == i &&
+           !is_read_twice(ir, s, s->in[j]) && et_desc_equal(&in->desc, d);
+}
+
 static void
 place_in_operands(struct eti_ir *ir)
 {
@@ -415,19 +428,40 @@ place_in_operands(struct eti_ir *ir)
             if (!out || out->place != ETI_IN_SLAB)
                 continue;
             for (int j = 0; j < (is_elementwise(s) ? s->n_in : 1); j++) {
-                struct eti_value *in = s->in[j] < 0 ? NULL : &ir->value[s->in[j]];
-                /* Its memory, and that of whatever took it over, must end here. */
-                if (!in || in->root != s->in[j] || in->place != ETI_IN_SLAB ||
-                    in->last != i || is_read_twice(ir, s, s->in[j]) ||
-                    !et_desc_equal(&in->desc, &out->desc))
+                if (!ends_at(ir, i, j, &out->desc))
                     continue;
-                int owner = s->in[j];
                 out->place = ETI_IN_VALUE;
-                out->into = owner;
+                out->into = s->in[j];
                 out->into_offset = 0;
-                in->last = out->last;
+                ir->value[s->in[j]].last = out->last;
                 break;
             }
+        }
+    }
+}
+
+/* From the last step on, so that an operand's own operand follows it. */
+static void
+place_before_packs(struct eti_ir *ir)
+{
+    for (int i = ir->n_steps - 1; i >= 0; i--) {
+        const struct eti_step *s = &ir->step[i];
+        if (!s->op || !is_elementwise(s) || s->n_out != 1 || s->out[0] < 0)
+            continue;
+        const struct eti_value *out = &ir->value[s->out[0]];
+        if (out->place != ETI_IN_VALUE || out->root != s->out[0] ||
+            eti_ir_made_by(ir, out->into, ET_OP_pack) < 0 ||
+            ir->value[out->into].place != ETI_IN_SLAB)
+            continue;
+        for (int j = 0; j < s->n_in; j++) {
+            if (!ends_at(ir, i, j, &out->desc))
+                continue;
+            struct eti_value *in = &ir->value[s->in[j]];
+            in->place = ETI_IN_VALUE;
+            in->into = out->into;
+            in->into_offset = out->into_offset;
+            touch(ir, in->into, in->first);
+            break;
         }
     }
 }
@@ -530,6 +564,7 @@ eti_place(struct eti_ir *ir, size_t *slab, size_t *output)
             place_in_pad(ir, uses, &ir->step[i]);
     place_constants(ir);
     find_lifetimes(ir);
+    place_before_packs(ir);
     place_in_operands(ir);
     return place_in_slab(ir, slab, output);
 }
