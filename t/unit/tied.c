@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A part of a flat array that is a sum, as the gradient of a weight that is used twice:
- * its first operand is computed in the array, so that it takes no memory of its own, and
- * planned numbers are those of eager mode. */
+ * its first operand is computed in the array, and so takes no memory of its own.
+ * Planned numbers are those of eager mode. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
