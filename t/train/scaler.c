@@ -274,7 +274,7 @@ test_collapse(struct et_ctx *cx)
     stop(&r, &a);
 }
 
-/* A run that has diverged is none that was only stopped. */
+/* A run that has diverged is not one that was only stopped. */
 static void
 test_stopped_collapse(struct et_ctx *cx)
 {

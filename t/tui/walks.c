@@ -128,7 +128,7 @@ do_shell(const char *fmt, const char *a, const char *b)
         bail("%s has failed", command);
 }
 
-/* Seven runs; with MORE "none" there is none. */
+/* Seven runs; with MORE "none" no run. */
 static struct tui_app *
 open_runs(const char *more, int rows, int cols)
 {
