@@ -94,8 +94,8 @@ folder_of(const char *path, char folder[PATH_MAX])
              slash ? path : ".");
 }
 
-/* Copies what the recipe names beside FROM to where it is now. WITH: a sentence's end
- * that tells what. */
+/* Copies FILES, but for the recipe, into FOLDER. WITH gets the names of those that were
+ * not there. */
 static et_status
 bring(struct compose *c, const struct eti_beside *files, const char *folder,
       char with[160])
