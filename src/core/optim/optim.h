@@ -48,10 +48,23 @@ struct et_tensor *eti_param_space_pack_part(struct et_graph *g,
                                             struct et_tensor *const *grads, int first,
                                             int n, int64_t begin, int64_t end);
 /* Copies values, moments and counts of the parameters both have, and takes over FROM's
- * copies. Both have the same moments. */
+ * copies. Both have the same moments. WAS [to->n]: the slot of FROM that each goes on
+ * from, -1: none; NULL: that of its name and shape. */
 ET_NODISCARD et_status eti_param_space_carry(struct et_ctx *cx,
                                              struct et_param_space *to,
-                                             struct et_param_space *from);
+                                             struct et_param_space *from,
+                                             const int *was);
+/* C, of another space, becomes one of TO with *VALUES, f32 [to->total], which it owns
+ * from here on. */
+void eti_param_copy_adopt(struct et_param_space *to, struct et_param_copy *c,
+                          struct et_tensor **values);
+/* et_optimizer_move, with eti_param_space_carry's WAS. */
+ET_NODISCARD et_status eti_optimizer_move(struct et_optimizer *opt,
+                                          struct et_param_space *space, const int *was);
+/* OPT goes back to SPACE, where it has been before: moments and counts are as it left
+ * them. The other space is the caller's to free; after an ENOMEM so is OPT. */
+ET_NODISCARD et_status eti_optimizer_return(struct et_optimizer *opt,
+                                            struct et_param_space *space);
 
 /* (lr / initial_lr) weight_decay, the ratio taken as 1 when initial_lr is 0. Formulas
  * write p - decay p: in f32 it is nearer than a factor of 1 - decay. */

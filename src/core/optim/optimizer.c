@@ -155,20 +155,16 @@ count_moments(const struct et_optimizer_class *type, const void *options)
     return n;
 }
 
-/* Makes what depends on the space. */
+/* Makes what depends on the space, which has the moments. */
 static et_status
 attach_space(struct et_optimizer *opt, struct et_param_space *space)
 {
     struct et_ctx *cx = opt->cx;
     struct et_device_info info;
-    opt->n_moments = count_moments(opt->type, opt->options);
-    ET_ASSERT(opt->n_moments <= ET_MAX_MOMENTS);
     size_t n = (size_t)space->n;
     void *block;
     et_device_get_info(space->dev, &info);
     opt->longest = opt->type->by_parameter && info.host_memory ? CACHED : INT64_MAX;
-    ET_TRY(eti_param_space_add_moments(cx, space, opt->type->moments, opt->n_moments));
-    ET_TRY(eti_param_states_add(cx, space, opt->type, opt->options));
     ET_TRY(et_alloc(cx, n * sizeof *opt->order, &block));
     opt->order = block;
     ET_TRY(et_alloc(cx, n * sizeof *opt->pending, &block));
@@ -181,6 +177,18 @@ attach_space(struct et_optimizer *opt, struct et_param_space *space)
     sort_by_offset(space, opt->order);
     opt->space = space;
     return ET_OK;
+}
+
+/* Makes the moments of SPACE, and what depends on it. */
+static et_status
+furnish_space(struct et_optimizer *opt, struct et_param_space *space)
+{
+    struct et_ctx *cx = opt->cx;
+    opt->n_moments = count_moments(opt->type, opt->options);
+    ET_ASSERT(opt->n_moments <= ET_MAX_MOMENTS);
+    ET_TRY(eti_param_space_add_moments(cx, space, opt->type->moments, opt->n_moments));
+    ET_TRY(eti_param_states_add(cx, space, opt->type, opt->options));
+    return attach_space(opt, space);
 }
 
 /* As many as N; those that are new begin as the options say. */
@@ -221,7 +229,7 @@ et_optimizer_new(struct et_ctx *cx, const struct et_optimizer_class *type,
     if (status == ET_OK)
         status = make_groups(opt, space->n_groups);
     if (status == ET_OK)
-        status = attach_space(opt, space);
+        status = furnish_space(opt, space);
     if (status != ET_OK)
         et_optimizer_free(&opt);
     *out = opt;
@@ -245,17 +253,32 @@ et_optimizer_free(struct et_optimizer **optimizer)
 }
 
 et_status
-et_optimizer_move(struct et_ctx *cx, struct et_optimizer *opt,
-                  struct et_param_space *space)
+eti_optimizer_move(struct et_optimizer *opt, struct et_param_space *space,
+                   const int *was)
 {
-    ETI_NEED(cx, cx, opt, space);
+    struct et_ctx *cx = opt->cx;
     if (space == opt->space)
         return ET_FAIL(cx, ET_EINVAL, "an optimizer is on that space already");
     ET_TRY(make_groups(opt, space->n_groups));
     struct et_param_space *old = opt->space;
     release_space(opt);
-    ET_TRY(attach_space(opt, space));
-    return eti_param_space_carry(cx, space, old);
+    ET_TRY(furnish_space(opt, space));
+    return eti_param_space_carry(cx, space, old, was);
+}
+
+et_status
+et_optimizer_move(struct et_ctx *cx, struct et_optimizer *opt,
+                  struct et_param_space *space)
+{
+    ETI_NEED(cx, cx, opt, space);
+    return eti_optimizer_move(opt, space, NULL);
+}
+
+et_status
+eti_optimizer_return(struct et_optimizer *opt, struct et_param_space *space)
+{
+    release_space(opt);
+    return attach_space(opt, space);
 }
 
 /* ---- reading ---- */

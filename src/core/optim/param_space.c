@@ -326,26 +326,31 @@ carry_slot(struct et_ctx *cx, struct et_tensor *to, const struct et_param_slot *
     return status;
 }
 
+/* Of what both spaces have: FROM's slot for each of TO's. */
+struct carrying {
+    struct et_param_space *to, *from;
+    const int *was; /* NULL: by name */
+};
+
 /* The slot of FROM that slot I of TO goes on from; NULL: it is new. */
 static const struct et_param_slot *
-predecessor(const struct et_param_space *to, int i, const struct et_param_space *from)
+predecessor(const struct carrying *c, int i)
 {
-    int j = et_param_space_find(from, to->slot[i].name);
-    return j >= 0 && et_desc_same_shape(&from->slot[j].desc, &to->slot[i].desc)
-               ? &from->slot[j]
+    const struct et_param_slot *slot = &c->to->slot[i];
+    int j = c->was ? c->was[i] : et_param_space_find(c->from, slot->name);
+    return j >= 0 && et_desc_same_shape(&c->from->slot[j].desc, &slot->desc)
+               ? &c->from->slot[j]
                : NULL;
 }
 
 /* Of flat memory of both spaces. Slots that are new take their elements from FRESH,
  * flat memory of TO; NULL: they stay. */
 static et_status
-carry_array(struct et_ctx *cx, const struct et_param_space *to, struct et_tensor *array,
-            const struct et_param_space *from, struct et_tensor *old,
-            struct et_tensor *fresh)
+carry_array(struct et_ctx *cx, const struct carrying *c, struct et_tensor *array,
+            struct et_tensor *old, struct et_tensor *fresh)
 {
-    for (int i = 0; i < to->n; i++) {
-        const struct et_param_slot *slot = &to->slot[i],
-                                   *was = predecessor(to, i, from);
+    for (int i = 0; i < c->to->n; i++) {
+        const struct et_param_slot *slot = &c->to->slot[i], *was = predecessor(c, i);
         if (was)
             ET_TRY(carry_slot(cx, array, slot, old, was));
         else if (fresh)
@@ -354,44 +359,54 @@ carry_array(struct et_ctx *cx, const struct et_param_space *to, struct et_tensor
     return ET_OK;
 }
 
-/* The first of FROM's copies becomes one of TO. */
-static et_status
-carry_copy(struct et_ctx *cx, struct et_param_space *to, struct et_param_space *from)
+void
+eti_param_copy_adopt(struct et_param_space *to, struct et_param_copy *c,
+                     struct et_tensor **values)
 {
-    struct et_param_copy *c = from->copies;
-    struct et_tensor *values;
-    ET_TRY(et_tensor_new(cx, to->dev, ET_F32, 1, &to->total, ET_ROW_MAJOR,
-                         c->values->name, &values));
-    et_status status = carry_array(cx, to, values, from, c->values, to->values);
-    if (status != ET_OK) {
-        et_tensor_free(&values);
-        return status;
-    }
+    struct et_param_copy **at = &c->space->copies;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
     et_tensor_free(&c->values);
-    c->values = values;
+    c->values = *values;
+    *values = NULL;
     c->moves++;
     c->space = to;
-    from->copies = c->next;
     c->next = to->copies;
     to->copies = c;
-    return ET_OK;
+}
+
+/* The first of FROM's copies becomes one of TO. */
+static et_status
+carry_copy(struct et_ctx *cx, const struct carrying *c)
+{
+    struct et_param_copy *copy = c->from->copies;
+    struct et_tensor *values;
+    ET_TRY(et_tensor_new(cx, c->to->dev, ET_F32, 1, &c->to->total, ET_ROW_MAJOR,
+                         copy->values->name, &values));
+    et_status status = carry_array(cx, c, values, copy->values, c->to->values);
+    if (status == ET_OK)
+        eti_param_copy_adopt(c->to, copy, &values);
+    et_tensor_free(&values);
+    return status;
 }
 
 et_status
 eti_param_space_carry(struct et_ctx *cx, struct et_param_space *to,
-                      struct et_param_space *from)
+                      struct et_param_space *from, const int *was)
 {
-    ET_TRY(carry_array(cx, to, to->values, from, from->values, NULL));
+    const struct carrying c = {to, from, was};
+    ET_TRY(carry_array(cx, &c, to->values, from->values, NULL));
     for (int k = 0; k < to->n_moments; k++)
-        ET_TRY(carry_array(cx, to, to->moment[k], from, from->moment[k], NULL));
+        ET_TRY(carry_array(cx, &c, to->moment[k], from->moment[k], NULL));
     for (int i = 0; i < to->n; i++) {
-        const struct et_param_slot *was = predecessor(to, i, from);
-        if (!was)
+        const struct et_param_slot *old = predecessor(&c, i);
+        if (!old)
             continue;
-        to->slot[i].updates = was->updates;
-        ET_TRY(eti_param_states_carry(cx, to, i, from, (int)(was - from->slot)));
+        to->slot[i].updates = old->updates;
+        ET_TRY(eti_param_states_carry(cx, to, i, from, (int)(old - from->slot)));
     }
     while (from->copies)
-        ET_TRY(carry_copy(cx, to, from));
+        ET_TRY(carry_copy(cx, &c));
     return ET_OK;
 }

@@ -13,8 +13,11 @@
 #include "etude/functional.h"
 
 struct eti_average_pair {
-    char name[128];           /* of the buffer */
-    struct et_tensor *live;   /* the model's; borrowed */
+    char name[128];         /* of the buffer */
+    struct et_tensor *live; /* the model's; borrowed */
+    struct et_storage
+        *where;     /* of LIVE, held so that nothing else comes to lie there */
+    int64_t offset; /* in it */
     struct et_tensor *shadow; /* owned */
 };
 
@@ -32,8 +35,10 @@ release_parts(struct eti_average *a, struct et_ctx *cx)
 static void
 release_pairs(struct et_ctx *cx, struct eti_average_pair *pair, int n)
 {
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
         et_tensor_free(&pair[i].shadow);
+        et_storage_unref(pair[i].where);
+    }
     et_free(cx, pair);
 }
 
@@ -63,13 +68,21 @@ copy_tensor(struct et_ctx *cx, struct et_tensor *to, const struct et_tensor *fro
     return status;
 }
 
-/* The average that one of A's buffers called NAME has, for P to keep. */
+/* Is NEW the buffer of OLD, perhaps under another name? */
+static bool
+is_same_buffer(const struct eti_average_pair *old, const struct eti_average_pair *new)
+{
+    return (old->where == new->where && old->offset == new->offset) ||
+           strcmp(old->name, new->name) == 0;
+}
+
+/* The average that one of A's buffers has which is P's, for P to keep. */
 static struct et_tensor *
 take_over(struct eti_average *a, const struct eti_average_pair *p)
 {
     for (int i = 0; i < a->n; i++) {
         struct et_tensor *shadow = a->pair[i].shadow;
-        if (!shadow || strcmp(a->pair[i].name, p->name) != 0 ||
+        if (!shadow || !is_same_buffer(&a->pair[i], p) ||
             !et_desc_equal(&shadow->desc, &p->live->desc))
             continue;
         a->pair[i].shadow = NULL;
@@ -87,6 +100,8 @@ fill_pairs(struct eti_average *a, const struct et_state *s,
 {
     for (int i = 0; i < buffers->n; i++) {
         pair[i].live = buffers->v[i].param->tensor;
+        pair[i].where = et_storage_ref(pair[i].live->storage);
+        pair[i].offset = pair[i].live->offset;
         snprintf(pair[i].name, sizeof pair[i].name, "%s", buffers->v[i].name);
         shadow[i] = pair[i].shadow = take_over(a, &pair[i]);
     }
@@ -143,6 +158,7 @@ et_status
 eti_average_copy(struct eti_average *a, const struct et_state *s)
 {
     eti_average_release(a, s->cx);
+    a->of = s;
     ET_TRY(et_param_copy_new(s->params, "average", &a->weights));
     ET_TRY(make_pairs(a, s));
     et_graph_reset(s->graph);
@@ -327,6 +343,7 @@ et_status
 eti_average_archive(struct eti_average *a, struct et_archive *to)
 {
     et_status status = ET_OK;
+    ET_TRY(follow(a, a->of)); /* the names are the model's */
     ET_TRY(et_archive_flag(to, "active", &a->active));
     ET_TRY(et_archive_tensor(to, "weights", a->weights->values));
     ET_TRY(et_archive_enter(to, "buffers"));

@@ -13,7 +13,8 @@ struct eti_average {
     struct et_param_copy *weights; /* owned */
     struct eti_average_pair *pair; /* the buffers; owned */
     int n;
-    int64_t surgeries;       /* those that the buffers have followed */
+    const struct et_state *of; /* borrowed; its model is what it is an average of */
+    int64_t surgeries;         /* those that the buffers have followed */
     struct et_tensor **part; /* leaves on stretches of the average of weights; owned */
     int n_parts;
     int64_t cap_parts;

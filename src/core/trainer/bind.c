@@ -3,11 +3,14 @@
  *
  * Every parameter has a slot, also one that is frozen: freezing is a flag, and nothing
  * moves by it. Only where surgery gave the model other parameters is a new space laid
- * out, to which values, moments and copies are carried by name. */
+ * out. Values, moments and copies are carried to it: a parameter whose value lies in
+ * the old space goes on from there, whatever surgery has named it since. */
 #include "config.h"
 
 #include <string.h>
 
+#include "core/graph/tensor.h"
+#include "core/optim/optim.h"
 #include "core/trainer/trainer_impl.h"
 
 /* What each precision multiplies in; NONE: as written, in f32. */
@@ -86,7 +89,7 @@ release_lists(struct et_trainer *t)
     et_free(cx, t->params.trained.leaf);
     et_free(cx, t->params.trained.grad);
     et_free(cx, t->params.trained.slot);
-    t->params = (struct eti_params){0};
+    t->params = (struct eti_params){.kept = t->params.kept};
 }
 
 static et_status
@@ -152,6 +155,37 @@ bind_views(struct et_trainer *t, struct et_param_space *space)
     return ET_OK;
 }
 
+/* The slot of SPACE that P's value lies in; -1: none. */
+static int
+slot_of(const struct et_param_space *space, const struct et_param *p)
+{
+    if (!space || !p->tensor || p->tensor->storage != space->values->storage)
+        return -1;
+    for (int i = 0; i < space->n; i++)
+        if (space->slot[i].offset == p->tensor->offset)
+            return i;
+    return -1;
+}
+
+/* Binds the parameters to SPACE, where values, moments and copies go, too. */
+static et_status
+move_to(struct et_trainer *t, struct et_param_space *space)
+{
+    struct et_state *s = &t->state;
+    void *block;
+    ET_TRY(et_alloc(s->cx, (size_t)space->n * sizeof(int), &block));
+    int *was = block;
+    for (int i = 0; i < space->n; i++)
+        was[i] = slot_of(s->params, t->params.v[i]);
+    et_status status = bind_views(t, space);
+    if (status == ET_OK)
+        status = eti_note_copies(t);
+    if (status == ET_OK && s->optimizer)
+        status = eti_optimizer_move(s->optimizer, space, was);
+    et_free(s->cx, was);
+    return status;
+}
+
 static et_status
 lay_out(struct et_trainer *t, const struct et_leaves *leaves)
 {
@@ -159,21 +193,22 @@ lay_out(struct et_trainer *t, const struct et_leaves *leaves)
     struct et_param_space *space = NULL;
     if (leaves->n == 0)
         return ET_FAIL(s->cx, ET_EINVAL, "the model has no parameters to train");
+    bool back = eti_kept_fits(t, leaves);
     ET_TRY(make_lists(t, leaves));
+    s->surgeries++;
+    if (back)
+        return eti_take_kept(t);
     et_status status = new_space(t, leaves, &space);
     if (status == ET_OK)
         status = et_param_space_shadow(space, eti_low_dtype(s->precision));
     if (status == ET_OK)
-        status = bind_views(t, space);
-    if (status == ET_OK && s->optimizer)
-        status = et_optimizer_move(s->cx, s->optimizer, space);
+        status = move_to(t, space);
     if (status != ET_OK) {
         et_param_space_free(&space);
         return status;
     }
-    et_param_space_free(&s->params);
+    eti_replaced_space(t, s->params);
     s->params = space;
-    s->surgeries++;
     return list_trained(t);
 }
 
@@ -195,5 +230,6 @@ void
 eti_unbind_parameters(struct et_trainer *t)
 {
     release_lists(t);
+    eti_forget_kept(t);
     et_param_space_free(&t->state.params);
 }
