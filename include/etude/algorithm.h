@@ -80,6 +80,14 @@ struct et_algorithm_class {
      * so its table is the algorithm's; its draws are keyed by its name. NULL: it adds
      * none. (optional) */
     const struct et_transform_class *(*transform)(const struct et_algorithm *self);
+    /* Between two batches: takes back what apply did to the model or to the step on
+     * INIT, BEFORE_LOAD, AFTER_LOAD and FIT_START. Leaves of the model have the names
+     * and shapes again that they had without the algorithm; what has no value from
+     * before begins anew. Other algorithms may have changed the model since, in front
+     * of it and behind. apply may be called at these events again afterwards. With it
+     * an algorithm that acts at them can be switched, on and off, while a run goes on
+     * (control.h). (optional: what it did stays) */
+    et_status (*undo)(struct et_algorithm *self, struct et_state *state);
 };
 
 /* Every algorithm built in, NULL-terminated, in the order of algorithms.def. */
@@ -87,7 +95,7 @@ extern const struct et_algorithm_class *const et_algorithm_classes[];
 const struct et_algorithm_class *et_algorithm_find(const char *name);
 
 /* Algorithms that are switched while a run goes on (control.h): what acts before the
- * first batch alone stays as it is, on or off. */
+ * first batch alone, and has no undo, stays as it is, on or off. */
 bool et_algorithm_switches(const struct et_algorithm_class *c);
 /* Why an algorithm of class C cannot be switched on in a run that goes on without it, a
  * sentence without its subject: "changes the model before the first batch". NULL: it

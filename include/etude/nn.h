@@ -448,6 +448,7 @@ struct et_factorized_linear_options {
 struct et_factorized_module {
     struct et_module base;
     struct et_module *module0, *module1;
+    bool no_bias; /* the layer in whose place they are had none */
 };
 
 /* A Conv2d, also to surgery, that uses et_standardize_weight(weight). */

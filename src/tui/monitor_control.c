@@ -386,8 +386,6 @@ put_switch(const struct tui_app *app, int id, const char *why, struct tui_item *
              asks ? "..." : "");
     snprintf(item->note, sizeof item->note, "%.*s", (int)sizeof item->note - 1,
              command_of(app, id, command));
-    if (id < JOIN && c && !et_algorithm_switches(c) && !*why)
-        why = "it acted before the first batch: that stays";
     snprintf(item->why, sizeof item->why, "%s", why);
 }
 

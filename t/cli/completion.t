@@ -78,9 +78,11 @@ ok $? "a run's state is said"
 
 offers "etude set brisk-otter " optimizer.lr= optimizer.weight_decay= algorithms.mixup.alpha=
 offers "etude set brisk-otter optimizer.mom"
-offers "etude algo brisk-otter " mixup augmix colout cutmix cutout ema gradient_clipping \
-    label_smoothing layer_freezing progressive_resizing randaugment reduce_lr_on_plateau \
-    selective_backprop seq_length_warmup swa
+offers "etude algo brisk-otter " mixup alibi augmix blurpool channels_last colout cutmix cutout \
+    ema factorize gated_linear_units ghost_batchnorm gradient_clipping gyro_dropout \
+    label_smoothing layer_freezing low_precision_groupnorm low_precision_layernorm \
+    progressive_resizing randaugment reduce_lr_on_plateau sam selective_backprop \
+    seq_length_warmup squeeze_excite stochastic_depth swa weight_standardization
 offers "etude algo brisk-otter mi" mixup
 offers "etude algo elsewhere@lab-a mixu" mixup
 offers "etude algo brisk-otter mixup " on off

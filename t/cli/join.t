@@ -64,11 +64,14 @@ sed -n '/algorithms now/,$p' out | cut -c1-200 >panel
 grep -q 'mixup ' panel && grep -q 'ema ' panel
 ok $? "and so have the algorithms now"
 
-run algo brisk-otter sam on
-exits 65 "one that takes other steps is refused"
-says err "sam changes how steps are taken before the first batch: put it in the recipe" "with what to do"
-run algo brisk-otter blurpool on
-exits 65 "so is one that changes the model"
+run algo brisk-otter sam on interval=2
+exits 0 "one that takes other steps joins"
+run algo brisk-otter factorize on min_features=8 latent_features=2
+exits 0 "so does one that changes the model"
+run algo brisk-otter alibi on max_sequence_length=8
+exits 0 "and one that finds nothing of its kind, which is said"
+run algo brisk-otter gated_linear_units on
+exits 65 "one that needs another model is refused"
 run algo brisk-otter cutmixx on
 exits 65 "and one that no version has: exit 65"
 run algo brisk-otter gradient_clipping on
@@ -106,7 +109,7 @@ for at in $((joined / 20 * 20)) $((joined / 20 * 20 + 60)); do
     is "$(weights again)" "$whole" "it ends with the same weights"
 done
 run show again
-says out "label_smoothing ema mixup gradient_clipping" "and has them all"
+says out "label_smoothing ema mixup sam factorize alibi gradient_clipping" "and has them all"
 
 # lost FILES BATCH: without them the run goes on from there, and has all that had joined
 lost() {
@@ -118,7 +121,7 @@ lost() {
     run train --resume again -n 2 --progress none
     exits 0 "a run without $1 goes on from batch $2"
     run show again
-    says out "label_smoothing ema mixup gradient_clipping" "and has all that had joined"
+    says out "label_smoothing ema mixup sam factorize alibi gradient_clipping" "and has all that had joined"
 }
 lost run.json $((joined / 20 * 20))    # as the log of events knows, before any had joined
 lost "run.json events.log" 380         # as a checkpoint knows
@@ -144,10 +147,8 @@ killed=$(weights killed)
 ok $? "to the same weights"
 run explain ema
 says out "switched     while a run goes on: etude algo RUN NAME on|off" "explain says of an algorithm that it can join"
-run explain sam
-says out "switched     by the recipe alone: it changes how steps are taken" "or why it cannot"
 run explain blurpool --json
-says out '"joins": false' "in JSON, too"
+says out '"joins": true' "in JSON, too, of one that changes the model"
 run algorithms ema --json
 says out '"joins": true' "as algorithms does"
 finish

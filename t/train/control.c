@@ -178,7 +178,7 @@ test_refusals(struct et_ctx *cx, const struct result *plain)
         {1, "set optimizer.lrr 1"},
         {1, "set model.name gpt2"},
         {1, "set algorithms.ema.smoothing 1"},
-        {1, "algo blurpool off"},
+        {1, "algo blurpool on min_channels=1"},
         {1, "algo ema off"},
         {1, "algo mixup maybe"},
         {1, "loglevel loud"},

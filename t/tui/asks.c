@@ -83,20 +83,19 @@ test_menu(void)
 {
     struct made *m = run();
     made_press(m, "c");
-    static const char *const commands[] = {
-        "checkpoint now",
-        "etude checkpoint calm-yak",
-        "etude pause calm-yak",
-        "etude stop calm-yak",
-        "etude kill calm-yak",
-        "etude take calm-yak",
-        "etude set calm-yak optimizer.lr=VALUE",
-        "turn ema off",
-        "etude algo calm-yak ema off",
-        "turn blurpool off  (it acted before the first batch: that stays)",
-        "not in the run",
-        "turn mixup on",
-        "same as: etude checkpoint calm-yak"};
+    static const char *const commands[] = {"checkpoint now",
+                                           "etude checkpoint calm-yak",
+                                           "etude pause calm-yak",
+                                           "etude stop calm-yak",
+                                           "etude kill calm-yak",
+                                           "etude take calm-yak",
+                                           "etude set calm-yak optimizer.lr=VALUE",
+                                           "turn ema off",
+                                           "etude algo calm-yak ema off",
+                                           "turn blurpool off  ",
+                                           "not in the run",
+                                           "turn mixup on",
+                                           "same as: etude checkpoint calm-yak"};
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         shows(m, commands[i], "the menu says what each row does, and the command");
     made_press(m, "<down>");

@@ -156,26 +156,26 @@ run attach live --dump-screen 120x36 --keys c
 says out 'turn label_smoothing on ' "one that is off can be turned on"
 says out 'not in the run' "those that the run has not stand apart"
 says out 'etude algo live ema on' "each with its command"
-is "$(grep -c 'turn blurpool\|turn sam\|turn squeeze_excite' out)" 0 "what cannot join is not among them"
+says out 'turn blurpool on ' "what changes the model is among them"
 for size in 80x24 60x16; do
-    run attach live --dump-screen $size --keys 'cjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj'
-    says out 'same as: etude algo live swa on' "at $size the whole command of the selected row is seen"
-    says out 'turn swa on' "also of the last one"
+    run attach live --dump-screen $size --keys 'cjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj'
+    says out 'same as: etude algo live weight_standardization on' "at $size the whole command of the selected row is seen"
+    says out 'turn weight_standardization on' "also of the last one"
 done
 run attach live --dump-screen 80x24 --keys 'cjjjjjjj'
 says out 'same as: etude algo live label_smoothing on' "rows are gone through one by one"
-run attach live --dump-screen 80x24 --keys 'cjjjjjjjjjjjj<enter>'
+run attach live --dump-screen 80x24 --keys 'cjjjjjjjjjjjjjjj<enter>'
 says out 'done after batch' "but for the heading: enter on ema has it join"
 run show live
 says out 'label_smoothing ema' "the run has it from then on"
 run attach live --dump-screen 120x36 --keys c
 says out 'etude algo live ema off' "and the menu turns it off"
-run attach live --dump-screen 80x24 --keys 'cjjjjjjjjjjjjj<enter>'
+run attach live --dump-screen 80x24 --keys 'cjjjjjjjjjjjjjjjjjjj<enter>'
 says out 'clipping_type=norm clipping_threshold=' "one that has to be told something asks for that"
 says out 'same as: etude algo live gradient_clipping on OPTION=VALUE' "and has its command, too"
-run attach live --dump-screen 80x24 --keys 'cjjjjjjjjjjjjj<enter><enter>'
+run attach live --dump-screen 80x24 --keys 'cjjjjjjjjjjjjjjjjjjj<enter><enter>'
 says out 'clipping_threshold= needs a value' "all of it"
-run attach live --dump-screen 80x24 --keys 'cjjjjjjjjjjjjj<enter>1<enter>'
+run attach live --dump-screen 80x24 --keys 'cjjjjjjjjjjjjjjjjjjj<enter>1<enter>'
 says out 'done after batch' "before it joins"
 grep -qa 'algo gradient_clipping on clipping_type=norm clipping_threshold=1 -> joined' runs/*/events.log
 ok $? "with what was typed"

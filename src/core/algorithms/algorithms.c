@@ -31,7 +31,7 @@ et_algorithm_find(const char *name)
 
 /* ---- switching ---- */
 
-/* What an algorithm did there stays: surgery, another step. */
+/* What an algorithm did there stays, unless it has an undo: surgery, another step. */
 static const uint64_t before_first =
     ET_ON(INIT) | ET_ON(BEFORE_LOAD) | ET_ON(AFTER_LOAD) | ET_ON(FIT_START);
 
@@ -40,13 +40,14 @@ et_algorithm_switches(const struct et_algorithm_class *c)
 {
     if (!c)
         return false;
-    return (c->events & ~before_first) != 0 || ETI_HOOK(c, transform);
+    return (c->events & ~before_first) != 0 || ETI_HOOK(c, transform) ||
+           ETI_HOOK(c, undo);
 }
 
 const char *
 et_algorithm_why_not_join(const struct et_algorithm_class *c)
 {
-    if (!c)
+    if (!c || ETI_HOOK(c, undo))
         return NULL;
     if (c->flags & ET_ALG_REQUIRED_ON_LOAD)
         return "changes the model before the first batch";
@@ -156,6 +157,33 @@ eti_end_surgery(struct et_state *s, et_status status, struct et_surgery *surgery
         status = et_state_follow_surgery(s);
     et_surgery_release(surgery);
     return status;
+}
+
+et_status
+eti_undo_surgery(struct et_state *s, const struct et_surgery_policy *policies, int n,
+                 void *data)
+{
+    struct et_surgery surgery;
+    int changed;
+    et_status status =
+        et_module_replace(s->cx, s->model->root, policies, n, data, &surgery);
+    return eti_end_surgery(s, status, &surgery, &changed);
+}
+
+et_status
+eti_forget_values(struct et_ctx *cx, struct et_module *m)
+{
+    struct et_leaves l;
+    ET_TRY(et_module_leaves(cx, m, ET_PARAM | ET_BUFFER, &l));
+    for (int i = 0; i < l.n; i++) {
+        struct et_param *p = l.v[i].param;
+        et_tensor_free(&p->tensor);
+        et_free(cx, p->value);
+        p->value = NULL;
+        p->gate = NULL;
+    }
+    et_leaves_release(&l);
+    return ET_OK;
 }
 
 void

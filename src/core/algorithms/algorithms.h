@@ -40,6 +40,13 @@ ET_NODISCARD et_status eti_check_options(struct et_ctx *cx,
  * follows, SURGERY is released; *N: how many were replaced. */
 ET_NODISCARD et_status eti_end_surgery(struct et_state *s, et_status status,
                                        struct et_surgery *surgery, int *n);
+/* An undo that is surgery: POLICIES give modules what was in their place before, with
+ * the values that it has now. */
+ET_NODISCARD et_status eti_undo_surgery(struct et_state *s,
+                                        const struct et_surgery_policy *policies, int n,
+                                        void *data);
+/* Of a module that waits outside of the model: its leaves lose their values. */
+ET_NODISCARD et_status eti_forget_values(struct et_ctx *cx, struct et_module *m);
 /* Says "SELF: N of ALL THINGS"; where N is 0, warns that nothing was changed. */
 void eti_tell_changed(const struct et_algorithm *self, int n, int all,
                       const char *things);

@@ -13,6 +13,7 @@
 #include <math.h>
 
 #include "core/algorithms/algorithms.h"
+#include "core/base/memory.h"
 #include "etude/nn.h"
 
 struct alibi_options {
@@ -23,6 +24,18 @@ struct alibi_options {
 struct surgery {
     int64_t length;
     int changed, tables;
+};
+
+/* A table of positions that was dropped, and where it was. */
+struct table {
+    struct et_module *holder, *positions; /* one reference each */
+};
+
+struct alibi {
+    struct table *table;
+    int n;
+    int64_t room;
+    int64_t own; /* length of a bias that the model had anyway; 0: it had none */
 };
 
 static et_status
@@ -106,11 +119,127 @@ et_alibi_batch(struct et_graph *g, struct et_tensor **x, double scaling)
     return et_graph_status(g);
 }
 
+/* ---- what an undo needs ---- */
+
+/* Where HOLDER, of one of the two classes below, has its table. */
+static struct et_module **
+positions_of(struct et_module *holder)
+{
+    return et_module_is(holder, &et_gpt2_transformer_class)
+               ? &((struct et_gpt2_transformer_module *)holder)->wpe
+               : &((struct et_bert_embeddings_module *)holder)->position_embeddings;
+}
+
+static struct et_param *
+bias_of(struct et_module *attention)
+{
+    return et_module_is(attention, &et_attention_class)
+               ? &((struct et_attention_module *)attention)->alibi
+               : &((struct et_bert_self_attention_module *)attention)->alibi;
+}
+
+static et_status
+note_table(struct et_ctx *cx, struct et_module *m, int index, void *data,
+           struct et_module **out)
+{
+    struct alibi *own = data;
+    struct et_module *positions = *positions_of(m);
+    (void)index, (void)out;
+    if (!positions)
+        return ET_OK;
+    ET_TRY(eti_grow(cx, &own->table, &own->room, own->n + 1, sizeof *own->table));
+    own->table[own->n++] = (struct table){et_module_ref(m), et_module_ref(positions)};
+    return ET_OK;
+}
+
+static et_status
+note_bias(struct et_ctx *cx, struct et_module *m, int index, void *data,
+          struct et_module **out)
+{
+    const struct et_param *p = bias_of(m);
+    (void)cx, (void)index, (void)out;
+    if (p->desc.dtype != ET_NONE)
+        ((struct alibi *)data)->own = p->desc.shape[3];
+    return ET_OK;
+}
+
+static et_status
+drop_bias(struct et_ctx *cx, struct et_module *m, int index, void *data,
+          struct et_module **out)
+{
+    const struct alibi *own = data;
+    struct et_param *p = bias_of(m);
+    (void)index, (void)out;
+    if (own->own)
+        return et_attention_set_alibi(cx, m, own->own);
+    et_tensor_free(&p->tensor);
+    et_free(cx, p->value);
+    *p = (struct et_param){0};
+    return ET_OK;
+}
+
+static void
+release_tables(struct et_algorithm *self)
+{
+    struct alibi *own = self->state;
+    for (int i = 0; i < own->n; i++) {
+        et_module_free(&own->table[i].holder);
+        et_module_free(&own->table[i].positions);
+    }
+    et_free(self->cx, own->table);
+    *own = (struct alibi){0};
+}
+
+static et_status
+take_notes(struct et_algorithm *self, struct et_state *s)
+{
+    static const struct et_surgery_policy policies[] = {
+        {&et_gpt2_transformer_class, note_table},
+        {&et_bert_embeddings_class, note_table},
+        {&et_attention_class, note_bias},
+        {&et_bert_self_attention_class, note_bias},
+    };
+    struct et_surgery none;
+    release_tables(self);
+    et_status status =
+        et_module_replace(s->cx, s->model->root, policies, 4, self->state, &none);
+    et_surgery_release(&none);
+    return status;
+}
+
+/* Positions are learned anew, from 0 on: they had been taken from the sum. */
+static et_status
+undo(struct et_algorithm *self, struct et_state *s)
+{
+    static const struct et_surgery_policy policies[] = {
+        {&et_attention_class, drop_bias},
+        {&et_bert_self_attention_class, drop_bias},
+    };
+    struct alibi *own = self->state;
+    struct et_surgery none;
+    for (int i = 0; i < own->n; i++) {
+        struct table *t = &own->table[i];
+        struct et_embedding_module *e = (struct et_embedding_module *)t->positions;
+        ET_TRY(eti_forget_values(s->cx, t->positions));
+        e->weight.init = (struct et_init){.kind = ET_INIT_CONSTANT};
+        *positions_of(t->holder) = t->positions;
+        t->positions = NULL;
+    }
+    et_status status =
+        et_module_replace(s->cx, s->model->root, policies, 2, own, &none);
+    et_surgery_release(&none);
+    release_tables(self);
+    return status == ET_OK ? et_state_follow_surgery(s) : status;
+}
+
+/* ---- the algorithm ---- */
+
 static et_status
 operate(struct et_algorithm *self, struct et_state *s)
 {
     const struct alibi_options *o = self->options;
     int changed;
+    ET_TRY(take_notes(self, s));
     ET_TRY(et_apply_alibi(s->cx, s->model->root, o->max_sequence_length, &changed));
     if (changed == 0) {
         et_report(s->cx, ET_LOG_WARN,
@@ -118,6 +247,9 @@ operate(struct et_algorithm *self, struct et_state *s)
         return ET_OK;
     }
     eti_tell_changed(self, changed, changed, "attentions");
+    struct alibi *own = self->state;
+    for (int i = 0; i < own->n; i++)
+        ET_TRY(eti_forget_values(s->cx, own->table[i].positions));
     return et_state_follow_surgery(s);
 }
 
@@ -187,8 +319,11 @@ const struct et_algorithm_class et_algorithm_alibi = {
             .options = table,
             .options_size = sizeof(struct alibi_options),
         },
+    .state_size = sizeof(struct alibi),
     .events = ET_ON(INIT) | ET_ON(FIT_START) | ET_ON(AFTER_DATALOADER),
     .flags = ET_ALG_REQUIRED_ON_LOAD,
     .match = match,
     .apply = apply,
+    .close = release_tables,
+    .undo = undo,
 };

@@ -92,6 +92,58 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     return report(s, log);
 }
 
+/* ---- taking it back ---- */
+
+/* The convolution whose stride is M's: other methods may have put it into a module of
+ * theirs. */
+static struct et_conv2d_module *
+find_conv(struct et_module *m)
+{
+    while (!et_module_is(m, &et_conv2d_class))
+        m = et_module_is(m, &et_squeeze_excite_conv2d_class)
+                ? ((struct et_squeeze_excite_conv2d_module *)m)->conv
+                : ((struct et_factorized_module *)m)->module0;
+    return (struct et_conv2d_module *)m;
+}
+
+static et_status
+restore_conv(struct et_ctx *cx, struct et_module *old, int index, void *data,
+             struct et_module **out)
+{
+    struct et_blur_conv2d_module *blur = (struct et_blur_conv2d_module *)old;
+    struct et_conv2d_module *conv = find_conv(blur->conv);
+    (void)cx, (void)index, (void)data;
+    if (blur->blur_last) {
+        conv->o.stride = blur->stride;
+        conv->attr.stride[0] = conv->attr.stride[1] = (int32_t)blur->stride;
+    }
+    conv->base.marked = false;
+    *out = et_module_ref(blur->conv);
+    return ET_OK;
+}
+
+static et_status
+restore_pool(struct et_ctx *cx, struct et_module *old, int index, void *data,
+             struct et_module **out)
+{
+    struct et_blur_max_pool2d_module *blur = (struct et_blur_max_pool2d_module *)old;
+    struct et_pool2d_options o = ((struct et_pool2d_module *)blur->pool)->o;
+    (void)index, (void)data;
+    o.stride = blur->stride;
+    return et_module_new(cx, &et_max_pool2d_class, &o, out);
+}
+
+static et_status
+undo(struct et_algorithm *self, struct et_state *s)
+{
+    static const struct et_surgery_policy policies[] = {
+        {&et_blur_conv2d_class, restore_conv},
+        {&et_blur_max_pool2d_class, restore_pool},
+    };
+    (void)self;
+    return eti_undo_surgery(s, policies, 2, NULL);
+}
+
 static et_status
 check(struct et_ctx *cx, const void *options)
 {
@@ -128,4 +180,5 @@ const struct et_algorithm_class et_algorithm_blurpool = {
     .flags = ET_ALG_REQUIRED_ON_LOAD,
     .check = check,
     .apply = apply,
+    .undo = undo,
 };

@@ -37,6 +37,13 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     return ET_OK;
 }
 
+static et_status
+undo(struct et_algorithm *self, struct et_state *s)
+{
+    (void)self, (void)s; /* it has changed nothing */
+    return ET_OK;
+}
+
 const struct et_algorithm_class et_algorithm_channels_last = {
     .info =
         {
@@ -49,4 +56,5 @@ const struct et_algorithm_class et_algorithm_channels_last = {
     .events = ET_ON(INIT),
     .flags = ET_ALG_INIT_AFTER_SURGERY,
     .apply = apply,
+    .undo = undo,
 };

@@ -141,6 +141,114 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     return ET_OK;
 }
 
+/* ---- taking it back ---- */
+
+/* The convolution in M, which other methods may have put into modules of theirs.
+ * *STRIDE: its own, or what a blur behind it has of it. */
+static struct et_conv2d_module *
+find_conv(struct et_module *m, int64_t *stride)
+{
+    *stride = 0;
+    while (!et_module_is(m, &et_conv2d_class)) {
+        if (et_module_is(m, &et_squeeze_excite_conv2d_class)) {
+            m = ((struct et_squeeze_excite_conv2d_module *)m)->conv;
+        } else {
+            struct et_blur_conv2d_module *blur = (struct et_blur_conv2d_module *)m;
+            *stride = blur->blur_last ? blur->stride : *stride;
+            m = blur->conv;
+        }
+    }
+    struct et_conv2d_module *conv = (struct et_conv2d_module *)m;
+    *stride = *stride ? *stride : conv->o.stride;
+    return conv;
+}
+
+struct factors {
+    struct et_param *weight[2], *bias, *whole; /* [k, m], [n, k], [n], [n, m] */
+    int64_t k, m, n;
+};
+
+/* WHOLE = weight[1] weight[0], on the host: once, between two batches. */
+static et_status
+multiply(struct et_ctx *cx, const struct factors *f)
+{
+    size_t n[] = {(size_t)(f->k * f->m), (size_t)(f->n * f->k), (size_t)(f->n * f->m)};
+    void *block;
+    ET_TRY(et_alloc(cx, (n[0] + n[1] + n[2]) * sizeof(float), &block));
+    float *a = block, *b = a + n[0], *c = b + n[1];
+    et_status status = et_param_read(cx, f->weight[0], "", 0, a, (int64_t)n[0]);
+    if (status == ET_OK)
+        status = et_param_read(cx, f->weight[1], "", 0, b, (int64_t)n[1]);
+    for (int64_t i = 0; i < f->n && status == ET_OK; i++)
+        for (int64_t p = 0; p < f->k; p++)
+            for (int64_t j = 0; j < f->m; j++)
+                c[i * f->m + j] += b[i * f->k + p] * a[p * f->m + j];
+    if (status == ET_OK)
+        status = et_param_write(cx, f->whole, c, (int64_t)n[2]);
+    et_free(cx, block);
+    return status;
+}
+
+static et_status
+merge(struct et_ctx *cx, struct factors *f, struct et_param *bias)
+{
+    f->k = f->weight[0]->desc.shape[0];
+    f->m = et_desc_count(&f->weight[0]->desc) / f->k;
+    f->n = f->weight[1]->desc.shape[0];
+    f->whole->gate = f->weight[1]->gate;
+    if (f->weight[0]->tensor && f->weight[1]->tensor)
+        ET_TRY(multiply(cx, f));
+    return bias->desc.dtype == ET_NONE ? ET_OK : et_param_move(cx, bias, f->bias);
+}
+
+/* One layer whose weights are the two's product. A bias that only the two had goes. */
+static et_status
+restore_conv(struct et_ctx *cx, struct et_module *base, int index, void *data,
+             struct et_module **out)
+{
+    struct et_factorized_module *two = (struct et_factorized_module *)base;
+    int64_t one, stride;
+    struct et_conv2d_module *b = find_conv(two->module1, &one);
+    struct et_conv2d_module *a = find_conv(two->module0, &stride);
+    struct et_conv2d_options o = a->o;
+    (void)index, (void)data;
+    o.stride = stride;
+    o.out_channels = b->o.out_channels;
+    o.no_bias = two->no_bias;
+    ET_TRY(et_module_new(cx, &et_conv2d_class, &o, out));
+    struct et_conv2d_module *conv = (struct et_conv2d_module *)*out;
+    struct factors f = {{&a->weight, &b->weight}, &b->bias, &conv->weight, 0, 0, 0};
+    return merge(cx, &f, &conv->bias);
+}
+
+static et_status
+restore_linear(struct et_ctx *cx, struct et_module *base, int index, void *data,
+               struct et_module **out)
+{
+    struct et_factorized_module *two = (struct et_factorized_module *)base;
+    struct et_linear_module *a = (struct et_linear_module *)two->module0;
+    struct et_linear_module *b = (struct et_linear_module *)two->module1;
+    struct et_linear_options o = a->o;
+    (void)index, (void)data;
+    o.out_features = b->o.out_features;
+    o.no_bias = two->no_bias;
+    ET_TRY(et_module_new(cx, &et_linear_class, &o, out));
+    struct et_linear_module *linear = (struct et_linear_module *)*out;
+    struct factors f = {{&a->weight, &b->weight}, &b->bias, &linear->weight, 0, 0, 0};
+    return merge(cx, &f, &linear->bias);
+}
+
+static et_status
+undo(struct et_algorithm *self, struct et_state *s)
+{
+    static const struct et_surgery_policy policies[] = {
+        {&et_factorized_conv2d_class, restore_conv},
+        {&et_factorized_linear_class, restore_linear},
+    };
+    (void)self;
+    return eti_undo_surgery(s, policies, 2, NULL);
+}
+
 static et_status
 check_latent(struct et_ctx *cx, const char *name, double latent, double below)
 {
@@ -195,4 +303,5 @@ const struct et_algorithm_class et_algorithm_factorize = {
     .flags = ET_ALG_REQUIRED_ON_LOAD,
     .check = check,
     .apply = apply,
+    .undo = undo,
 };

@@ -119,14 +119,20 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
 {
     const struct gated_linear_units_options *o = self->options;
     struct et_module *root = s->model->root;
-    struct et_surgery surgery;
+    struct et_surgery *kept = self->state;
     int layers, before, after, changed;
     (void)event, (void)log;
+    et_surgery_release(kept);
     ET_TRY(et_module_count_class(s->cx, root, &et_bert_gated_output_class, &before));
     et_status status = et_apply_gated_linear_units(
         s->cx, root, o->act_fn ? et_module_class_find(acts[o->act_fn]) : NULL,
-        o->gated_layer_bias, o->non_gated_layer_bias, &surgery);
-    ET_TRY(eti_end_surgery(s, status, &surgery, &changed));
+        o->gated_layer_bias, o->non_gated_layer_bias, kept);
+    changed = kept->n;
+    for (int i = 0; i < changed && status == ET_OK; i++)
+        status = eti_forget_values(s->cx, kept->pair[i].before);
+    if (changed > 0 && status == ET_OK)
+        status = et_state_follow_surgery(s);
+    ET_TRY(status);
     ET_TRY(et_module_count_class(s->cx, root, &et_bert_layer_class, &layers));
     ET_TRY(et_module_count_class(s->cx, root, &et_bert_gated_output_class, &after));
     if (changed > 0 && after == before)
@@ -135,6 +141,40 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     else if (before == 0 || after > before)
         eti_tell_changed(self, after - before, layers, "feed-forward parts");
     return ET_OK;
+}
+
+/* ---- taking it back ---- */
+
+/* The parts that were there come back without values: these begin anew. */
+static et_status
+restore(struct et_ctx *cx, struct et_module *old, int index, void *data,
+        struct et_module **out)
+{
+    const struct et_surgery *kept = data;
+    (void)cx, (void)index;
+    for (int i = 0; i < kept->n; i++)
+        if (kept->pair[i].after == old)
+            *out = et_module_ref(kept->pair[i].before);
+    return ET_OK;
+}
+
+static et_status
+undo(struct et_algorithm *self, struct et_state *s)
+{
+    static const struct et_surgery_policy policies[] = {
+        {&et_identity_class, restore},
+        {&et_bert_gated_output_class, restore},
+    };
+    struct et_surgery *kept = self->state;
+    et_status status = eti_undo_surgery(s, policies, 2, kept);
+    et_surgery_release(kept);
+    return status;
+}
+
+static void
+close_gated(struct et_algorithm *self)
+{
+    et_surgery_release(self->state);
 }
 
 static const struct et_option table[] = {
@@ -158,7 +198,10 @@ const struct et_algorithm_class et_algorithm_gated_linear_units = {
             .options = table,
             .options_size = sizeof(struct gated_linear_units_options),
         },
+    .state_size = sizeof(struct et_surgery),
     .events = ET_ON(INIT),
     .flags = ET_ALG_REQUIRED_ON_LOAD,
     .apply = apply,
+    .close = close_gated,
+    .undo = undo,
 };

@@ -73,6 +73,24 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     return ET_OK;
 }
 
+static et_status
+restore_norm(struct et_ctx *cx, struct et_module *old, int index, void *data,
+             struct et_module **out)
+{
+    (void)cx, (void)index, (void)data;
+    *out = et_module_ref(((struct et_ghost_batch_norm_module *)old)->batchnorm);
+    return ET_OK;
+}
+
+static et_status
+undo(struct et_algorithm *self, struct et_state *s)
+{
+    static const struct et_surgery_policy policy = {&et_ghost_batch_norm_class,
+                                                    restore_norm};
+    (void)self;
+    return eti_undo_surgery(s, &policy, 1, NULL);
+}
+
 static const struct et_option table[] = {
     ETI_ROW(INT, ghost_batchnorm_options, ghost_batch_size, "32", 1, -1, 0,
             "samples that are normalised together"),
@@ -93,4 +111,5 @@ const struct et_algorithm_class et_algorithm_ghost_batchnorm = {
     .events = ET_ON(INIT),
     .flags = ET_ALG_REQUIRED_ON_LOAD,
     .apply = apply,
+    .undo = undo,
 };

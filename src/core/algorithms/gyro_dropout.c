@@ -9,6 +9,7 @@
 
 #include "core/algorithms/algorithms.h"
 #include "core/modules/gyro_dropout.h"
+#include "etude/nn.h"
 
 struct gyro_dropout_options {
     double p;
@@ -88,6 +89,25 @@ archive(struct et_algorithm *self, struct et_state *s, struct et_archive *a)
     return ET_OK;
 }
 
+static et_status
+restore_dropout(struct et_ctx *cx, struct et_module *old, int index, void *data,
+                struct et_module **out)
+{
+    (void)index, (void)data;
+    return ET_NEW(cx, out, dropout, .p = ((struct et_gyro_dropout_module *)old)->o.p);
+}
+
+static et_status
+undo(struct et_algorithm *self, struct et_state *s)
+{
+    static const struct et_surgery_policy policy = {&et_gyro_dropout_class,
+                                                    restore_dropout};
+    struct gyro_dropout *own = self->state;
+    et_gyro_dropout_free(&own->layers);
+    own->period = 0;
+    return eti_undo_surgery(s, &policy, 1, NULL);
+}
+
 static void
 close_gyro_dropout(struct et_algorithm *self)
 {
@@ -123,4 +143,5 @@ const struct et_algorithm_class et_algorithm_gyro_dropout = {
     .settle = settle,
     .archive = archive,
     .close = close_gyro_dropout,
+    .undo = undo,
 };

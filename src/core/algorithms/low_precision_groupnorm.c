@@ -36,6 +36,27 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
                                    et_apply_low_precision_groupnorm);
 }
 
+static et_status
+restore_norm(struct et_ctx *cx, struct et_module *base, int index, void *data,
+             struct et_module **out)
+{
+    struct et_group_norm_module *old = (struct et_group_norm_module *)base, *norm;
+    (void)index, (void)data;
+    ET_TRY(et_module_new(cx, &et_group_norm_class, &old->o, out));
+    norm = (struct et_group_norm_module *)*out;
+    ET_TRY(et_param_move(cx, &norm->weight, &old->weight));
+    return et_param_move(cx, &norm->bias, &old->bias);
+}
+
+static et_status
+undo(struct et_algorithm *self, struct et_state *s)
+{
+    static const struct et_surgery_policy policy = {&et_low_precision_group_norm_class,
+                                                    restore_norm};
+    (void)self;
+    return eti_undo_surgery(s, &policy, 1, NULL);
+}
+
 static const struct et_option table[] = {
     ETI_ENUM(eti_low_precision_options, apply_at, "init", eti_low_precision_times, 0,
              "when the norms are replaced"),
@@ -57,4 +78,5 @@ const struct et_algorithm_class et_algorithm_low_precision_groupnorm = {
     .flags = ET_ALG_REQUIRED_ON_LOAD,
     .match = eti_low_precision_match,
     .apply = apply,
+    .undo = undo,
 };

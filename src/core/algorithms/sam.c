@@ -88,6 +88,14 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     return ET_OK;
 }
 
+static et_status
+undo(struct et_algorithm *self, struct et_state *s)
+{
+    if (s->step_data == self)
+        s->step = NULL;
+    return ET_OK;
+}
+
 static void
 close_sam(struct et_algorithm *self)
 {
@@ -119,4 +127,5 @@ const struct et_algorithm_class et_algorithm_sam = {
     .events = ET_ON(AFTER_LOAD),
     .apply = apply,
     .close = close_sam,
+    .undo = undo,
 };

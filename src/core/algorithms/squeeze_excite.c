@@ -91,6 +91,24 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
 }
 
 static et_status
+restore_conv(struct et_ctx *cx, struct et_module *old, int index, void *data,
+             struct et_module **out)
+{
+    (void)cx, (void)index, (void)data;
+    *out = et_module_ref(((struct et_squeeze_excite_conv2d_module *)old)->conv);
+    return ET_OK;
+}
+
+static et_status
+undo(struct et_algorithm *self, struct et_state *s)
+{
+    static const struct et_surgery_policy policy = {&et_squeeze_excite_conv2d_class,
+                                                    restore_conv};
+    (void)self;
+    return eti_undo_surgery(s, &policy, 1, NULL);
+}
+
+static et_status
 check(struct et_ctx *cx, const void *options)
 {
     double latent = ((const struct squeeze_excite_options *)options)->latent_channels;
@@ -127,4 +145,5 @@ const struct et_algorithm_class et_algorithm_squeeze_excite = {
     .flags = ET_ALG_REQUIRED_ON_LOAD,
     .check = check,
     .apply = apply,
+    .undo = undo,
 };

@@ -282,6 +282,19 @@ settle(struct et_algorithm *self, struct et_state *s)
     return et_stochastic_depth_draw(own->blocks, &rng);
 }
 
+static et_status
+undo(struct et_algorithm *self, struct et_state *s)
+{
+    struct stochastic_depth *own = self->state;
+    if (!own->blocks)
+        return ET_OK;
+    et_stochastic_depth_set_rate(own->blocks, 0);
+    for (int i = 0; i < own->blocks->n; i++)
+        own->blocks->block[i].module->drops_samples = false;
+    et_stochastic_depth_free(&own->blocks);
+    return et_state_follow_surgery(s);
+}
+
 static void
 close_stochastic_depth(struct et_algorithm *self)
 {
@@ -349,4 +362,5 @@ const struct et_algorithm_class et_algorithm_stochastic_depth = {
     .apply = apply,
     .settle = settle,
     .close = close_stochastic_depth,
+    .undo = undo,
 };

@@ -59,6 +59,28 @@ apply(struct et_algorithm *self, enum et_event event, struct et_state *s,
     return ET_OK;
 }
 
+static et_status
+restore_conv(struct et_ctx *cx, struct et_module *base, int index, void *data,
+             struct et_module **out)
+{
+    struct et_conv2d_module *old = (struct et_conv2d_module *)base, *conv;
+    (void)index, (void)data;
+    ET_TRY(et_module_new(cx, &et_conv2d_class, &old->o, out));
+    conv = (struct et_conv2d_module *)*out;
+    conv->base.marked = base->marked;
+    ET_TRY(et_param_move(cx, &conv->weight, &old->weight));
+    return et_param_move(cx, &conv->bias, &old->bias);
+}
+
+static et_status
+undo(struct et_algorithm *self, struct et_state *s)
+{
+    static const struct et_surgery_policy policy = {&et_standardized_conv2d_class,
+                                                    restore_conv};
+    (void)self;
+    return eti_undo_surgery(s, &policy, 1, NULL);
+}
+
 static const struct et_option table[] = {
     ETI_ROW(INT, weight_standardization_options, n_last_layers_ignore, "0", 0, -1, 0,
             "convolutions at the end that stay as they are"),
@@ -79,4 +101,5 @@ const struct et_algorithm_class et_algorithm_weight_standardization = {
     .events = ET_ON(INIT),
     .flags = ET_ALG_REQUIRED_ON_LOAD,
     .apply = apply,
+    .undo = undo,
 };

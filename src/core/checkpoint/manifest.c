@@ -62,6 +62,8 @@ body_json(const struct eti_manifest *m)
         "algorithms", m->algorithms, "files", files);
     if (out && m->stays)
         json_object_set_new(out, "stays", json_true());
+    if (out && m->switched)
+        json_object_set(out, "switched", m->switched);
     if (out && m->left_out)
         json_object_set(out, "left_out", m->left_out);
     return out;
@@ -238,6 +240,24 @@ check_algorithms(const struct reading *r, struct eti_manifest *m)
     return fine ? ET_OK : REFUSE(r, "has no list of algorithms");
 }
 
+/* A list of names, each on or off, where it is there. */
+static et_status
+check_switched(const struct reading *r, struct eti_manifest *m)
+{
+    size_t i;
+    json_t *one;
+    m->switched = json_object_get(m->json, "switched");
+    if (m->switched && !json_is_array(m->switched))
+        return REFUSE(r, "switched is no list");
+    json_array_foreach(m->switched, i, one)
+    {
+        if (!json_is_string(json_object_get(one, "name")) ||
+            !json_is_boolean(json_object_get(one, "on")))
+            return REFUSE(r, "switched is no list of names, each on or off");
+    }
+    return ET_OK;
+}
+
 static et_status
 read_members(const struct reading *r, struct eti_manifest *m)
 {
@@ -275,6 +295,7 @@ read_members(const struct reading *r, struct eti_manifest *m)
     m->stays = json_is_true(json_object_get(m->json, "stays"));
     ET_TRY(check_left_out(r, m));
     ET_TRY(check_algorithms(r, m));
+    ET_TRY(check_switched(r, m));
     return read_files(r, m);
 }
 

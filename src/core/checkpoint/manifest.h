@@ -55,6 +55,8 @@ struct eti_manifest {
     struct eti_manifest_file file[ETI_MANIFEST_FILES];
     int n_files;
     struct json_t *algorithms; /* borrowed: [{"name", "options": {name: text}}] */
+    struct json_t *switched;   /* borrowed: [{"name", "on": true or false}], in their
+                                order: switches that changed the model; NULL: none */
     struct json_t *left_out;   /* borrowed: [pattern]; NULL: all is there */
     struct json_t *json;       /* owned */
 };

@@ -28,6 +28,13 @@ check(struct et_ctx *cx, int64_t latent, int64_t fan_in, int64_t out)
                    (long long)latent);
 }
 
+/* A part of the model that a step may leave out has its layers' weights. */
+static void
+inherit_gate(struct et_param *to, const struct et_param *from)
+{
+    to->gate = from->gate;
+}
+
 static et_status
 factorized_conv2d_init(struct et_ctx *cx, struct et_module *base, const void *options)
 {
@@ -35,17 +42,23 @@ factorized_conv2d_init(struct et_ctx *cx, struct et_module *base, const void *op
     const struct et_factorized_conv2d_options *o = options;
     if (!o->layer || !et_module_is(o->layer, &et_conv2d_class))
         return ET_FAIL(cx, ET_EINVAL, "factorized_conv2d is made from a convolution");
-    struct et_conv2d_options thin = ((struct et_conv2d_module *)o->layer)->o;
+    const struct et_conv2d_module *old = (struct et_conv2d_module *)o->layer;
+    struct et_conv2d_options thin = old->o;
     int64_t out = thin.out_channels;
     if (thin.groups > 1)
         return ET_FAIL(cx, ET_ENOTSUP, "a convolution of %lld groups is not factorised",
                        (long long)thin.groups);
     ET_TRY(check(cx, o->latent, thin.in_channels * thin.kernel * thin.kernel, out));
+    m->no_bias = thin.no_bias;
     thin.out_channels = o->latent;
     thin.no_bias = true;
     ET_TRY(et_module_new(cx, &et_conv2d_class, &thin, &m->module0));
-    return ET_NEW(cx, &m->module1, conv2d, .in_channels = o->latent,
-                  .out_channels = out, .kernel = 1);
+    ET_TRY(ET_NEW(cx, &m->module1, conv2d, .in_channels = o->latent,
+                  .out_channels = out, .kernel = 1));
+    inherit_gate(&((struct et_conv2d_module *)m->module0)->weight, &old->weight);
+    inherit_gate(&((struct et_conv2d_module *)m->module1)->weight, &old->weight);
+    inherit_gate(&((struct et_conv2d_module *)m->module1)->bias, &old->weight);
+    return ET_OK;
 }
 
 static et_status
@@ -56,6 +69,7 @@ factorized_linear_init(struct et_ctx *cx, struct et_module *base, const void *op
     if (!o->layer || !et_module_is(o->layer, &et_linear_class))
         return ET_FAIL(cx, ET_EINVAL, "factorized_linear is made from a linear layer");
     const struct et_linear_options *old = &((struct et_linear_module *)o->layer)->o;
+    m->no_bias = old->no_bias;
     ET_TRY(check(cx, o->latent, old->in_features, old->out_features));
     ET_TRY(ET_NEW(cx, &m->module0, linear, .in_features = old->in_features,
                   .out_features = o->latent, .no_bias = true));

@@ -88,10 +88,16 @@ squeeze_excite_conv2d_init(struct et_ctx *cx, struct et_module *base,
     if (!o->conv || !et_module_is(o->conv, &et_conv2d_class))
         return ET_FAIL(cx, ET_EINVAL,
                        "squeeze_excite_conv2d is made from a convolution");
+    const struct et_conv2d_module *conv = (struct et_conv2d_module *)o->conv;
+    struct et_leaves own;
     m->conv = et_module_ref(o->conv);
-    return ET_NEW(cx, &m->se, squeeze_excite2d,
-                  .channels = ((struct et_conv2d_module *)o->conv)->o.out_channels,
-                  .latent_channels = o->latent_channels);
+    ET_TRY(ET_NEW(cx, &m->se, squeeze_excite2d, .channels = conv->o.out_channels,
+                  .latent_channels = o->latent_channels));
+    ET_TRY(et_module_leaves(cx, m->se, ET_PARAM, &own));
+    for (int i = 0; i < own.n; i++) /* of the part that the convolution is of */
+        own.v[i].param->gate = conv->weight.gate;
+    et_leaves_release(&own);
+    return ET_OK;
 }
 
 static struct et_tensor *

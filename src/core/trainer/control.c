@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/sized.h"
 #include "core/optim/group.h"
 #include "core/recipe/options.h"
 #include "core/trainer/loop.h"
@@ -25,7 +26,10 @@ struct control {
     bool has_waiting; /* rank 0: WAITING is to be told to all */
     struct et_request waiting;
     int replayed;     /* of config.replay */
+    int64_t from;     /* requests at fewer batches are part of the checkpoint */
     bool is_replay;   /* what is applied is the log's */
+    bool is_past;     /* and the checkpoint's */
+    bool is_lost;     /* a request left the run in a state from which it cannot go on */
     bool *superseded; /* [config.n_replay]: what has been asked anew; NULL: none */
 };
 
@@ -199,7 +203,7 @@ join(struct eti_part *p, const char *name, const char *options, char *answer)
 }
 
 /* A run that goes on from a checkpoint has what had joined before it already, with the
- * options that it joined with. */
+ * options that it joined with, and the model as switches had changed it. */
 static et_status
 turn(struct eti_part *p, struct et_algorithm *a, bool on, const char *options,
      char *answer)
@@ -213,9 +217,11 @@ turn(struct eti_part *p, struct et_algorithm *a, bool on, const char *options,
     if (*options && !(on && a->joined && own->is_replay))
         return ET_FAIL(cx, ET_EINVAL,
                        "the run has %s: its options are changed with etude set", name);
+    snprintf(answer, ANSWER, "was %s", a->off ? "off" : "on");
+    if (ETI_HOOK(a->type, undo))
+        return own->is_past ? ET_OK : eti_switch(p->t, a, on);
     if (!on)
         ET_TRY(eti_algorithm_settle(p->t, a));
-    snprintf(answer, ANSWER, "was %s", a->off ? "off" : "on");
     a->off = !on;
     return ET_OK;
 }
@@ -223,6 +229,7 @@ turn(struct eti_part *p, struct et_algorithm *a, bool on, const char *options,
 static bool
 switch_algorithm(struct eti_part *p, const struct et_request *r, char *answer)
 {
+    struct control *own = p->own;
     struct et_ctx *cx = p->s->cx;
     struct et_algorithm *a = find_algorithm(p, r->key, strlen(r->key));
     bool on;
@@ -237,6 +244,7 @@ switch_algorithm(struct eti_part *p, const struct et_request *r, char *answer)
         status = join(p, r->key, options, answer);
     else
         status = ET_FAIL(cx, ET_EINVAL, "the run has no algorithm %s", r->key);
+    own->is_lost |= status == ET_EINTERNAL;
     return status == ET_OK || refuse(p, answer);
 }
 
@@ -333,6 +341,8 @@ replay(struct eti_part *p)
 {
     struct control *own = p->own;
     char answer[ANSWER];
+    if (p->common->resumed)
+        own->from = p->s->timestamp.batch + 1;
     while (own->replayed < p->config->n_replay) {
         const struct et_request *r = &p->config->replay[own->replayed];
         if (r->step > p->s->timestamp.batch)
@@ -341,8 +351,9 @@ replay(struct eti_part *p)
         if (own->superseded && own->superseded[i])
             continue;
         own->is_replay = true;
+        own->is_past = r->step < own->from;
         bool applied = apply(p, r, answer);
-        own->is_replay = false;
+        own->is_replay = own->is_past = false;
         if (!applied)
             et_log_text(p->s->log, ET_LOG_WARN, &p->s->timestamp,
                         "%s %s was applied before, and now is %s", r->key, r->value,
@@ -431,6 +442,8 @@ poll(struct eti_part *p)
         say(p, &r, answer);
         if (c && p->s->rank == 0)
             c->done(c, &r, step, applied, answer);
+        if (own->is_lost)
+            return ET_FAIL(p->s->cx, ET_EINTERNAL, "%s", answer + sizeof refused - 1);
     }
     own->expected = false;
     return ET_OK;

@@ -2,11 +2,12 @@
 /* join.c: an algorithm that the recipe does not name comes to a run that goes on.
  *
  * It stands behind the others, as if the recipe had named it last, and is asked for
- * between two batches. What INIT and the first batch would refuse is refused here, and
- * then the run goes on as if nobody had asked: a step is built with it whose
- * evaluations are planned, with their memory reserved, and not computed
- * (et_graph_set_dry). A step that does not get to its end must leave nothing behind
- * (step.c), and this one is such a step. All ranks keep the algorithm, or none does.
+ * between two batches. One that changes the model does so then (switch.c). What INIT
+ * and the first batch would refuse is refused here, and then the run goes on as if
+ * nobody had asked: a step is built with it whose evaluations are planned, with their
+ * memory reserved, and not computed (et_graph_set_dry). A step that does not get to its
+ * end must leave nothing behind (step.c), and this one is such a step. All ranks keep
+ * the algorithm, or none does.
  *
  * A checkpoint says which algorithms have joined: a run that goes on from one has them
  * before its state is loaded (load.c), or is given the request again at its batch
@@ -118,8 +119,8 @@ foresee_batch(struct et_trainer *t, struct et_loader_info *out)
     return ET_OK;
 }
 
-static et_status
-try_step(struct et_trainer *t, struct et_algorithm *a)
+et_status
+eti_algorithm_try(struct et_trainer *t, struct et_algorithm *a)
 {
     struct et_state *s = &t->state;
     struct et_loader_info info;
@@ -237,8 +238,8 @@ et_status
 eti_algorithm_prepare(struct et_trainer *t, struct et_algorithm *a, uint64_t events)
 {
     struct et_state *s = &t->state;
-    static const enum et_event order[] = {ET_EVENT_INIT, ET_EVENT_AFTER_LOAD,
-                                          ET_EVENT_FIT_START};
+    static const enum et_event order[] = {ET_EVENT_INIT, ET_EVENT_BEFORE_LOAD,
+                                          ET_EVENT_AFTER_LOAD, ET_EVENT_FIT_START};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
         uint64_t bit = UINT64_C(1) << order[i];
         if ((a->type->events & events & bit) &&
@@ -256,19 +257,21 @@ eti_algorithm_add(struct et_trainer *t, struct et_algorithm *a)
 }
 
 /* The last that was added goes again. */
-static void
+static et_status
 take_away(struct et_trainer *t, struct et_algorithm *a)
 {
+    et_status status = eti_switch_back(t, a);
     t->state.n_algorithms--;
     t->hooks.n_own--;
     eti_saver_left(t, a);
     if (ETI_HOOK(a->type, close))
         a->type->close(a);
     et_algorithm_free(&a);
+    return status;
 }
 
-static et_status
-settle_all(struct et_trainer *t)
+et_status
+eti_algorithms_settle(struct et_trainer *t)
 {
     for (int i = 0; i < t->state.n_algorithms; i++)
         ET_TRY(eti_algorithm_settle(t, t->state.algorithms[i]));
@@ -288,12 +291,11 @@ join_here(struct et_trainer *t, const struct et_algorithm_class *c, const char *
 {
     *out = NULL;
     ET_TRY(eti_readback_deliver(t, 0));
-    ET_TRY(settle_all(t));
+    ET_TRY(eti_algorithms_settle(t));
     ET_TRY(make(t, c, options, out));
     (*out)->joined = true;
     eti_algorithm_add(t, *out);
-    ET_TRY(eti_algorithm_prepare(t, *out, UINT64_MAX));
-    ET_TRY(try_step(t, *out));
+    ET_TRY(eti_switch_enter(t, *out));
     return eti_saver_joined(t, *out);
 }
 
@@ -327,8 +329,10 @@ eti_algorithm_join(struct et_trainer *t, const char *name, const char *options,
     ET_TRY(check_given(t->state.cx, &c->info, options));
     et_status status = join_here(t, c, options, &a);
     status = eti_ranks_agree(t, status, name);
-    if (status != ET_OK && a)
-        take_away(t, a);
+    if (status == ET_OK)
+        status = eti_switch_stays(t, a, true);
+    else if (a && take_away(t, a) != ET_OK)
+        status = ET_EINTERNAL;
     eti_show_again(t);
     if (status == ET_OK)
         note_clash(t, a, note, size);

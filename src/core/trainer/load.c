@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/sized.h"
 #include "core/checkpoint/archive.h"
 #include "core/checkpoint/store.h"
 #include "core/trainer/loop.h"
@@ -117,7 +118,8 @@ check_place(struct et_trainer *t, struct et_algorithm *added)
         added->type->info.name, order[s->n_algorithms - 1]->type->info.name);
 }
 
-/* It was switched on while the run went on, and is part of what was saved. */
+/* It was switched on while the run went on, and is part of what was saved. One that
+ * changes the model does so when switches are made again. */
 static et_status
 rejoin(struct et_trainer *t, const struct et_algorithm_class *c, const json_t *options)
 {
@@ -127,8 +129,13 @@ rejoin(struct et_trainer *t, const struct et_algorithm_class *c, const json_t *o
         return ET_FAIL(s->cx, ET_EINVAL, "more than %d algorithms", ET_MAX_ALGORITHMS);
     ET_TRY(make_algorithm(t, c, options, &a));
     a->joined = true;
+    a->off = ETI_HOOK(c, undo);
     eti_algorithm_add(t, a);
-    return eti_algorithm_prepare(t, a, ET_ON(INIT));
+    if (t->config.load->weights_only)
+        et_report(s->cx, ET_LOG_WARN,
+                  "%s was added: it had joined the run that the checkpoint is of",
+                  c->info.name);
+    return a->off ? ET_OK : eti_algorithm_prepare(t, a, ET_ON(INIT));
 }
 
 /* In the order in which they joined. */
@@ -149,6 +156,8 @@ rejoin_all(struct et_trainer *t, const struct eti_manifest *m)
         if (!c)
             return ET_FAIL(t->state.cx, ET_EINVAL,
                            "the run had %s, which this program does not know", name);
+        if (t->config.load->weights_only && !(c->flags & ET_ALG_REQUIRED_ON_LOAD))
+            continue;
         if (!find_algorithm(&t->state, c))
             ET_TRY(rejoin(t, c, json_object_get(one, "options")));
     }
@@ -191,6 +200,7 @@ apply_required(struct et_trainer *t, const struct eti_manifest *m)
         const json_t *options = json_object_get(one, "options");
         const struct et_algorithm_class *c = et_algorithm_find(name);
         if (!c || !(c->flags & ET_ALG_REQUIRED_ON_LOAD) ||
+            json_is_true(json_object_get(one, "joined")) ||
             is_excluded(t->config.load, name))
             continue;
         struct et_algorithm *a = find_algorithm(&t->state, c);
@@ -301,8 +311,8 @@ take(struct et_trainer *t, struct eti_checkpoint *c)
     archive_fn *fn = load->weights_only ? eti_archive_model : eti_archive_trainer;
     ET_TRY(check_run(t, c));
     ET_TRY(apply_required(t, &c->manifest));
-    if (!load->weights_only)
-        ET_TRY(rejoin_all(t, &c->manifest));
+    ET_TRY(rejoin_all(t, &c->manifest));
+    ET_TRY(eti_switch_again(t, c->manifest.switched));
     leave_out(t, &c->archive);
     ET_TRY(tell_loading(t, c));
     c->archive.lenient = load->lenient;

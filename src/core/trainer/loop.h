@@ -34,6 +34,30 @@ ET_NODISCARD et_status eti_added_try(struct et_trainer *t, int64_t size[2]);
 void eti_added_forget(struct et_trainer *t);
 /* join.c: A behind the others, the trainer's own from then on: there is room. */
 void eti_algorithm_add(struct et_trainer *t, struct et_algorithm *a);
+/* A step is planned with A, whose evaluations are not computed: nothing is left of
+ * it. */
+ET_NODISCARD et_status eti_algorithm_try(struct et_trainer *t, struct et_algorithm *a);
+/* The settle of all that are on. */
+ET_NODISCARD et_status eti_algorithms_settle(struct et_trainer *t);
+/* switch.c: A acts as before the first batch, and a step is planned with it. Followed
+ * by eti_switch_stays, or, however far it got, by eti_switch_back. */
+ET_NODISCARD et_status eti_switch_enter(struct et_trainer *t, struct et_algorithm *a);
+/* It is on, or off, from here on: checkpoints say so. */
+ET_NODISCARD et_status eti_switch_stays(struct et_trainer *t, struct et_algorithm *a,
+                                        bool on);
+/* The run is as if A had never been there. EINTERNAL: it cannot go on. */
+ET_NODISCARD et_status eti_switch_back(struct et_trainer *t, struct et_algorithm *a);
+/* A, whose class has an undo, is switched between two batches, by all ranks. EINTERNAL:
+ * the run cannot go on; otherwise what fails changes nothing. */
+ET_NODISCARD et_status eti_switch(struct et_trainer *t, struct et_algorithm *a,
+                                  bool on);
+/* Puts a new list, as a manifest has it, in the place of *LIST; NULL: nothing was
+ * switched. */
+struct json_t;
+ET_NODISCARD et_status eti_switches_list(struct et_trainer *t, struct json_t **list);
+/* What such a list says, before values are loaded. */
+ET_NODISCARD et_status eti_switch_again(struct et_trainer *t,
+                                        const struct json_t *switched);
 /* A makes itself ready: those of EVENTS that came before the first batch. */
 ET_NODISCARD et_status eti_algorithm_prepare(struct et_trainer *t,
                                              struct et_algorithm *a, uint64_t events);

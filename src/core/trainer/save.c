@@ -15,6 +15,7 @@
 #include "core/base/seams.h"
 #include "core/checkpoint/writer.h"
 #include "core/trainer/checkpoint.h"
+#include "core/trainer/loop.h"
 #include "core/trainer/part.h"
 #include "etude/span.h"
 
@@ -28,6 +29,7 @@ enum { ALARM_AFTER = 3 }; /* failures in a row */
 struct saver {
     struct eti_writer *writer; /* NULL: nothing is saved */
     json_t *algorithms;        /* for MANIFEST */
+    json_t *switched;          /* likewise; NULL: none was */
     json_t *left_out;          /* likewise: patterns; NULL: nothing is */
     bool told_unused;          /* of those that nothing fits */
     int64_t last_batch;        /* of the last save begun; -1: none */
@@ -148,6 +150,7 @@ eti_saver_begin(struct et_trainer *t)
     own->algorithms = json_array();
     for (int i = 0; i < s->n_algorithms; i++)
         ET_TRY(describe_algorithm(s->cx, s->algorithms[i], own->algorithms));
+    ET_TRY(eti_switches_list(t, &own->switched));
     ET_TRY(list_left_out(p));
     ET_TRY(check_latest(s->cx, c->latest));
     return eti_writer_new(s->cx, c->directory, c->keep, c->latest, &own->writer);
@@ -161,6 +164,15 @@ eti_saver_joined(struct et_trainer *t, const struct et_algorithm *a)
     if (!eti_settle_save(t)) /* a thread may be reading the list */
         return ET_OK;
     return describe_algorithm(p->s->cx, a, own->algorithms);
+}
+
+et_status
+eti_saver_switched(struct et_trainer *t)
+{
+    struct saver *own = eti_part_own(t, ETI_PART_SAVER);
+    if (!eti_settle_save(t))
+        return ET_OK;
+    return eti_switches_list(t, &own->switched);
 }
 
 void
@@ -182,6 +194,7 @@ release(struct eti_part *p)
     struct saver *own = p->own;
     eti_writer_free(&own->writer);
     json_decref(own->algorithms);
+    json_decref(own->switched);
     json_decref(own->left_out);
     *own = (struct saver){0};
 }
@@ -412,6 +425,7 @@ fill_manifest(struct eti_part *p, struct eti_manifest *m)
         .stays = own->listed,
         .saved = eti_wall(s->cx),
         .algorithms = own->algorithms,
+        .switched = own->switched,
         .left_out = own->left_out,
     };
     snprintf(m->run_id, sizeof m->run_id, "%s", c->run_id ? c->run_id : "");

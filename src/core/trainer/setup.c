@@ -205,6 +205,7 @@ et_trainer_free(struct et_trainer **out)
         if (ETI_HOOK(s->algorithms[i]->type, close))
             s->algorithms[i]->type->close(s->algorithms[i]);
     eti_parts_free(t);
+    et_free(s->cx, t->hooks.switches.v);
     for (int i = 0; i < t->hooks.n_own; i++)
         et_algorithm_free(&t->hooks.own[i]);
     eti_evaluators_drop(t, 0);

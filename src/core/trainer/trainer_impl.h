@@ -13,12 +13,25 @@
 #include "core/trainer/part.h"
 #include "core/trainer/step.h"
 
+/* Algorithms that change the model or the step (their class has an undo), as they were
+ * switched while the run went on: done again in this order, to the model that the
+ * recipe makes, they give the model that there is (switch.c). */
+struct eti_switches {
+    struct eti_switch {
+        struct et_algorithm *a;
+        bool on;
+    } * v;
+    int n;
+    int64_t room;
+};
+
 struct eti_hooks {
     struct et_algorithm *algorithm[ET_MAX_ALGORITHMS]; /* state->algorithms */
     struct et_callback *callback[ET_MAX_ALGORITHMS];   /* state->callbacks */
     /* Those of ALGORITHM that a load, or somebody while the run went on, added. */
     struct et_algorithm *own[ET_MAX_ALGORITHMS];
     int n_own;
+    struct eti_switches switches;
 };
 
 /* Whose transforms the training loader has. */
