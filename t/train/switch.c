@@ -181,6 +181,8 @@ test_order(struct et_ctx *cx)
     static const struct ask asks[] = {
         {1, "algo squeeze_excite on latent_channels=2 min_channels=1"},
         {2, "algo blurpool off"},
+        {2, "algo blurpool on"},
+        {3, "algo blurpool off"},
         {3, "algo weight_standardization on"},
         {4, "algo blurpool on"},
         {5, "algo factorize on min_channels=4 min_features=4 latent_features=2"},
