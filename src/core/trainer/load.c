@@ -131,8 +131,8 @@ rejoin(struct et_trainer *t, const struct et_algorithm_class *c, const json_t *o
     a->joined = true;
     a->off = ETI_HOOK(c, undo);
     eti_algorithm_add(t, a);
-    if (t->config.load->weights_only)
-        et_report(s->cx, ET_LOG_WARN,
+    if (t->config.load->weights_only) /* no surprise where it is the run's model */
+        et_report(s->cx, t->config.train ? ET_LOG_WARN : ET_LOG_INFO,
                   "%s was added: it had joined the run that the checkpoint is of",
                   c->info.name);
     return a->off ? ET_OK : eti_algorithm_prepare(t, a, ET_ON(INIT));
