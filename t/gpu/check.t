@@ -16,6 +16,7 @@ long t/train/spacetime
 long t/train/scaler
 long t/train/resume
 long t/train/join
+long t/train/switch
 long t/train/same
 short t/unit/apart
 long t/algorithms/blurpool
