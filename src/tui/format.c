@@ -75,7 +75,9 @@ tui_rate(double v, char buf[TUI_NUMBER])
 {
     if (!isfinite(v))
         snprintf(buf, TUI_NUMBER, "-");
-    else if (v >= 99.95 && v < 1e15)
+    else if (v >= 1e8)
+        return tui_scaled(v, buf);
+    else if (v >= 99.95)
         tui_count(llround(v), buf);
     else
         snprintf(buf, TUI_NUMBER, "%.*f", v >= 9.995 ? 1 : 2, v);

@@ -9,6 +9,7 @@
 #include "core/library/facts.h"
 #include "tui/app.h"
 #include "tui/format.h"
+#include "tui/source.h"
 
 enum { TABS_FULL = 56, WIDE_HINTS = 180, MESSAGE_LINES = 3 };
 
@@ -104,6 +105,9 @@ static const char *
 own_hint(struct tui_app *app, const struct tui_binding *b)
 {
     const struct tui_screen *s = app->screen[app->at];
+    if (b->action == TUI_DO_everywhere_leave &&
+        (!app->source || app->source->link == TUI_LINK_ENDED))
+        return "leave"; /* no run goes on */
     return s->hint ? s->hint(app, app->state[app->at], b->action) : NULL;
 }
 

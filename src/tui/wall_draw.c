@@ -53,6 +53,8 @@ put_title(const struct tui_wall *w, const struct tui_wall_chart *c,
     const struct etd_series *s =
         is_one ? etd_model_series(w->run[0].source->model, c->name[0])
                : tui_wall_series(w, c, top);
+    if (tui_metric_look(c->name[0]).of == TUI_OF_BYTES)
+        unit = ""; /* the value has it */
     snprintf(title, sizeof title, "%*s%s%s%s %s", sample, "",
              tui_metric_label(c->name[0], label), *unit ? ", " : "", unit,
              s ? value_of(w, s, is_one ? 0 : top, value) : "");

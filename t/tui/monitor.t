@@ -186,7 +186,7 @@ exits 0 "etude alone has screens too"
 says out "No run is watched." "Monitor says what to do where there is no run"
 for key in 2 5; do
     run --dump-screen 80x24 --keys $key
-    is "$(tail -n 1 out)" " : command  ? help  q leave, run goes on" "and screen $key promises no key that needs one"
+    is "$(tail -n 1 out)" " : command  ? help  q leave" "and screen $key promises no key that needs one"
 done
 lives otter
 printf 'monitor: {axis: q}\n' >bad.yaml
