@@ -87,7 +87,9 @@ run weights export pieces --as hf -o pieces_hf
 is "$(cmp pieces_hf/tokenizer.model "$tokenizers/pieces-bpe.model" && echo same)" same "a model of SentencePiece is copied"
 grep -q '"tokenizer_class": "PreTrainedTokenizerFast"' pieces_hf/tokenizer_config.json
 ok $? "with the class by which AutoTokenizer finds it"
-says err "AutoTokenizer reads tokenizer.model since transformers 5" "and which versions do"
+grep -q '"split_special_tokens": true' pieces_hf/tokenizer_config.json
+ok $? "which takes what spells a special token as text"
+is "$(tokens_of pieces_hf/tokenizer.json)" "$(tokens_of pieces_hf/tokenizer.model)" "and a tokenizer.json with its ids"
 mkdir own
 cp "$tokenizers/gpt2.json" own/tokenizer.json
 echo '{"tokenizer_class": "GPT2TokenizerFast"}' >own/tokenizer_config.json

@@ -15,6 +15,7 @@ import random
 import sys
 
 import sentencepiece
+from sentencepiece import sentencepiece_model_pb2
 from tokenizers import (Regex, Tokenizer, decoders, models, normalizers,
                         pre_tokenizers, processors, trainers)
 from tokenizers.implementations import BertWordPieceTokenizer
@@ -134,6 +135,22 @@ def words(lines):
     save(t, "words.json")
 
 
+def precompiled():
+    """The table of pieces-unigram.model as tokenizers use it, and patterns that match
+    nothing; tokens are the bytes of what becomes of a text."""
+    table = sentencepiece_model_pb2.ModelProto()
+    with open(os.path.join(OUT, "pieces-unigram.model"), "rb") as f:
+        table.ParseFromString(f.read())
+    t = Tokenizer(models.BPE(byte_fallback=True, merges=[],
+                             vocab={"<0x%02X>" % b: b for b in range(256)}))
+    t.normalizer = normalizers.Sequence([
+        normalizers.Replace(Regex(r"a\K(?=b)"), "+"),
+        normalizers.Replace(Regex("(?<=a)z*"), "-"),
+        normalizers.Precompiled(table.normalizer_spec.precompiled_charsmap)])
+    t.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
+    save(t, "precompiled.json")
+
+
 def pieces(path, kind, **more):
     name = "pieces-" + kind
     sentencepiece.SentencePieceTrainer.train(
@@ -154,6 +171,10 @@ ODD = ["", " ", "a", "  two  spaces ", "tabs\tand\nlines\r\n\n end", "I'm we'll 
 
 # Two ways whose sums of floats are equal, and of doubles are not.
 TIES = ["/* ---- room ---- */\n", "/* ---- cells ---- */\n"]
+
+# Letters of the table with marks, which Precompiled drops, and letters that it leaves.
+MARKED = ["\ufb01\u0301x", "A\u030a", "A\u030a\u0301", "\t\u0301x", "\u3000\u0301",
+          "\u212b\u030a\u0301\u0302", "\r\n", "\U0001f1e9\U0001f1ea\ufb01", "abzzazz", "zab"]
 
 
 def strings(seed):
@@ -187,10 +208,12 @@ def main():
            user_defined_symbols=["<sep>", "Lord"])
     pieces("train.txt", "bpe", normalization_rule_name="identity", byte_fallback=True,
            remove_extra_whitespaces=False)
+    precompiled()
     with open(os.path.join(OUT, "expected.jsonl"), "w", encoding="utf-8") as f:
         for name in sorted(os.listdir(OUT)):
-            ties = TIES if name.endswith(".model") else []
-            for number, text in enumerate([*strings(len(name)), *ties]):
+            more = (TIES if name.endswith(".model") else
+                    MARKED if name == "precompiled.json" else [])
+            for number, text in enumerate([*strings(len(name)), *more]):
                 row = None
                 if name.endswith(".json"):
                     t = Tokenizer.from_file(os.path.join(OUT, name))

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/text/write_pieces.h"
 #include "etude/tokenizer.h"
 #include "t/tap.h"
 
@@ -159,6 +160,85 @@ test_golden(void)
     close_both(&b);
     free(line);
     fclose(f);
+}
+
+/* ---- a SentencePiece model as tokenizer.json ---- */
+
+/* Opens the tokenizer.json that is written of NAME. */
+static bool
+opens_written(const char *name, struct both *b)
+{
+    char dir[] = "/tmp/etude-tokenizer-XXXXXX", path[512];
+    json_t *json = NULL;
+    if (!mkdtemp(dir) || !opens(name, b))
+        bail("no folder, or no %s", name);
+    snprintf(path, sizeof path, "%s/tokenizer.json", dir);
+    bool good = eti_pieces_json(cx, b->t, &json) == ET_OK &&
+                json_dump_file(json, path, JSON_COMPACT) == 0;
+    json_decref(json);
+    close_both(b);
+    good = good && open_both(path, b);
+    unlink(path);
+    rmdir(dir);
+    return good;
+}
+
+/* A control piece whose letters are no pieces cannot be kept from a text there. */
+static bool
+spells_control(const struct both *b, const char *text, size_t n)
+{
+    return et_tokenizer_id(b->t, "<", 1) < 0 &&
+           (memmem(text, n, "s>", 2) || memmem(text, n, "<unk>", 5));
+}
+
+static bool
+same_as(const struct both *a, const struct both *b, const char *text, size_t n)
+{
+    struct et_encoding x, y;
+    bool same = et_encode(a->e, text, n, ET_ENCODE_PLAIN, &x) == ET_OK &&
+                et_encode(b->e, text, n, ET_ENCODE_PLAIN, &y) == ET_OK && x.n == y.n &&
+                (x.n == 0 || memcmp(x.id, y.id, (size_t)x.n * sizeof *x.id) == 0);
+    same |= spells_control(a, text, n);
+    if (!same)
+        diag("'%s'", text);
+    return same;
+}
+
+static void
+test_written(const char *name)
+{
+    static const char *const texts[] = {"Lord God and the <sep>Lord",
+                                        "<s> </s> <unk>",
+                                        " \xe2\x96\x81  x \xe2\x96\x81 ",
+                                        "\xef\xac\x81\xcc\x81",
+                                        "A\xcc\x8a\xcc\x81",
+                                        "\t\xcc\x81x",
+                                        "e\xcc\x81\xcc\xa3",
+                                        "/* ---- room ---- */"};
+    char path[1024];
+    char *line = NULL;
+    size_t room = 0;
+    struct both model, json;
+    int n = 0, wrong = 0;
+    snprintf(path, sizeof path, "%s/expected.jsonl", folder);
+    FILE *f = fopen(path, "r");
+    if (!f || !opens(name, &model) || !opens_written(name, &json))
+        bail("no %s, or no tokenizer.json of %s: %s", path, name,
+             et_error_get(cx)->message);
+    for (; getline(&line, &room, f) > 0; n++) {
+        char text[4096];
+        json_t *row = json_loads(line, JSON_ALLOW_NUL, NULL);
+        wrong += !same_as(&model, &json, text,
+                          from_hex(json_string_value(json_array_get(row, 1)), text));
+        json_decref(row);
+    }
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        wrong += !same_as(&model, &json, texts[i], strlen(texts[i]));
+    ok(n > 200 && wrong == 0, "the tokenizer.json of %s gives its ids", name);
+    free(line);
+    fclose(f);
+    close_both(&model);
+    close_both(&json);
 }
 
 /* ---- bytes ---- */
@@ -453,6 +533,14 @@ static const struct {
     {"a.json", "{\"model\": {\"type\": \"Other\"}}", "model Other is not known here"},
     {"a.json", "{" MODEL ",\"normalizer\":{\"type\":\"Nmt\"}}",
      "normalizer Nmt is not"},
+    {"a.json",
+     "{" MODEL ",\"normalizer\":{\"type\":\"Precompiled\","
+     "\"precompiled_charsmap\":\"AAA!\"}}",
+     "letter 3 is not of base64"},
+    {"a.json",
+     "{" MODEL ",\"normalizer\":{\"type\":\"Precompiled\","
+     "\"precompiled_charsmap\":\"BAAAAA==\"}}",
+     "a table of characters whose size is wrong"},
     {"a.json", "{" MODEL ",\"pre_tokenizer\":{\"type\":\"UnicodeScripts\"}}",
      "pre-tokenizer UnicodeScripts is not"},
     {"a.json", "{" MODEL ",\"decoder\":{\"type\":\"CTC\"}}", "decoder CTC is not"},
@@ -664,6 +752,8 @@ main(void)
     if (et_ctx_new(&cx) != ET_OK)
         bail("no context");
     test_golden();
+    test_written("pieces-bpe.model");
+    test_written("pieces-unigram.model");
     test_exact("bytes");
     test_exact("gpt2.json");
     test_invalid();

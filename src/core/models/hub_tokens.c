@@ -8,6 +8,7 @@
 #include "core/models/weight_folder.h"
 #include "core/text/files.h"
 #include "core/text/role_ids.h"
+#include "core/text/write_pieces.h"
 
 /* ---- which tokens begin and end texts, by config.json ---- */
 
@@ -81,6 +82,15 @@ longest(const json_t *config)
     return json_integer_value(n);
 }
 
+/* transformers 4 reads a tokenizer.model by a class for each kind alone. */
+static et_status
+write_pieces(struct et_ctx *cx, const struct et_tokenizer *t, const char *folder)
+{
+    json_t *made;
+    ET_TRY(eti_pieces_json(cx, t, &made));
+    return write_made(cx, made, folder, "tokenizer.json");
+}
+
 static et_status
 write_tokenizer(struct et_ctx *cx, const struct et_tokenizer *t, const json_t *config,
                 const char *folder)
@@ -97,10 +107,7 @@ write_tokenizer(struct et_ctx *cx, const struct et_tokenizer *t, const json_t *c
     if (eti_tokenizer_has_file(&files, own))
         return ET_OK;
     if (strcmp(files.name, "tokenizer.model") == 0)
-        et_report(cx, ET_LOG_WARN,
-                  "%s: AutoTokenizer reads tokenizer.model since transformers 5; older "
-                  "ones have a class for each kind, such as LlamaTokenizer",
-                  folder);
+        ET_TRY(write_pieces(cx, t, folder));
     return write_made(cx,
                       eti_tokenizer_config_json(t, files.name, longest(config), pairs),
                       folder, own);

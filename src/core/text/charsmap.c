@@ -7,7 +7,9 @@
 #include "core/text/charsmap.h"
 
 #include <string.h>
+#include <utf8proc.h>
 
+#include "core/base/memory.h"
 #include "core/text/unicode.h"
 
 /* ---- the trie ---- */
@@ -161,5 +163,151 @@ eti_charsmap_load(struct et_ctx *cx, struct eti_charsmap *m, const char *blob, s
     m->n_texts = n - sizeof bytes - bytes;
     ET_TRY(et_alloc(cx, m->n_texts + 1, (void **)&m->text));
     memcpy(m->text, blob + sizeof bytes + bytes, m->n_texts);
+    return ET_OK;
+}
+
+et_status
+eti_charsmap_save(struct et_ctx *cx, const struct eti_charsmap *m, uint8_t **out,
+                  size_t *n)
+{
+    const uint32_t bytes = (uint32_t)(m->n_units * sizeof *m->unit);
+    *n = sizeof bytes + bytes + m->n_texts;
+    ET_TRY(et_alloc(cx, *n, (void **)out));
+    memcpy(*out, &bytes, sizeof bytes);
+    memcpy(*out + sizeof bytes, m->unit, bytes);
+    memcpy(*out + sizeof bytes + bytes, m->text, m->n_texts);
+    return ET_OK;
+}
+
+/* ---- what the table has ---- */
+
+/* A place in the trie, and whether a text ends there. */
+struct place {
+    uint32_t at, value;
+    bool ends;
+};
+
+/* Goes on from *P by BYTE; false: no text does. */
+static bool
+step(const struct eti_charsmap *m, struct place *p, uint8_t byte)
+{
+    const uint32_t at = p->at ^ byte;
+    if (byte == 0 || at >= m->n_units || (m->unit[at] & ((1u << 31) | 0xff)) != byte)
+        return false;
+    *p = (struct place){.at = at ^ unit_offset(m->unit[at])};
+    if (p->at >= m->n_units)
+        return false;
+    p->ends = m->unit[at] >> 8 & 1;
+    p->value = m->unit[p->at] & ~(1u << 31);
+    p->ends &= p->value < m->n_texts;
+    return true;
+}
+
+static struct place
+root_of(const struct eti_charsmap *m)
+{
+    return (struct place){.at = m->n_units > 0 ? unit_offset(m->unit[0]) : 0};
+}
+
+const char *
+eti_charsmap_find(const struct eti_charsmap *m, const char *key, size_t n)
+{
+    struct place p = root_of(m);
+    for (size_t i = 0; i < n; i++)
+        if (!step(m, &p, (uint8_t)key[i]))
+            return NULL;
+    return n > 0 && p.ends ? m->text + p.value : NULL;
+}
+
+et_status
+eti_charsmap_each(struct et_ctx *cx, const struct eti_charsmap *m,
+                  eti_charsmap_fn *each, void *arg)
+{
+    enum { LONGEST = 32, STEPS = 1 << 22 }; /* nfkc: 0.9 million */
+    struct place path[LONGEST + 1] = {root_of(m)};
+    char key[LONGEST] = "";
+    int n = 0, byte = 1, steps = 0;
+    while (n > 0 || byte < 256) {
+        struct place p = path[n];
+        if (byte == 256) { /* all behind this place are done */
+            byte = (uint8_t)key[--n] + 1;
+            continue;
+        }
+        if (!step(m, &p, (uint8_t)byte)) {
+            byte++;
+            continue;
+        }
+        if (n == LONGEST || ++steps > STEPS) /* texts may share their ends, or circle */
+            return ET_FAIL(cx, ET_EFORMAT, "a table of characters that does not end");
+        key[n++] = (char)byte;
+        path[n] = p;
+        byte = 1;
+        if (p.ends)
+            ET_TRY(each(arg, key, (size_t)n, m->text + p.value));
+    }
+    return ET_OK;
+}
+
+/* ---- as Hugging Face's tokenizers use it ---- */
+
+/* What the shortest text of the table that TEXT begins with becomes; NULL: none does.
+ * (SentencePiece takes the longest.) */
+static const char *
+find_shortest(const struct eti_charsmap *m, const char *text, size_t n)
+{
+    struct place p = root_of(m);
+    for (size_t i = 0; i < n; i++) {
+        if (!step(m, &p, (uint8_t)text[i]))
+            return NULL;
+        if (p.ends)
+            return m->text + p.value;
+    }
+    return NULL;
+}
+
+/* How many bytes of TEXT are one letter with its marks. */
+static size_t
+cluster(const char *text, size_t n)
+{
+    bool good;
+    size_t length, end;
+    utf8proc_int32_t state = 0;
+    uint32_t c = eti_char(text, n, &end, &good);
+    while (end < n) {
+        const uint32_t next = eti_char(text + end, n - end, &length, &good);
+        if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)c,
+                                             (utf8proc_int32_t)next, &state))
+            break;
+        c = next;
+        end += length;
+    }
+    return end;
+}
+
+static et_status
+put_mapped(struct et_encoder *e, const struct eti_charsmap *m, const char *text,
+           size_t n, struct eti_buf *out)
+{
+    const char *by = find_shortest(m, text, n);
+    return by ? eti_buf_put(e, out, by, strlen(by)) : eti_buf_put(e, out, text, n);
+}
+
+et_status
+eti_charsmap_precompiled(struct et_encoder *e, const struct eti_charsmap *m,
+                         const char *text, size_t n, struct eti_buf *out)
+{
+    enum { WHOLE = 6 }; /* a letter of fewer bytes is looked up with its marks */
+    for (size_t at = 0; at < n;) {
+        const size_t end = at + cluster(text + at, n - at);
+        if (end - at < WHOLE && find_shortest(m, text + at, end - at)) {
+            ET_TRY(put_mapped(e, m, text + at, end - at, out));
+            at = end;
+        }
+        for (size_t length; at < end; at += length) {
+            bool good;
+            (void)eti_char(text + at, end - at, &length, &good);
+            ET_TRY(put_mapped(e, m, text + at, length, out));
+        }
+    }
     return ET_OK;
 }

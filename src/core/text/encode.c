@@ -193,7 +193,7 @@ static et_status
 put_text(struct et_encoder *e, const char *text, size_t n, unsigned flags)
 {
     ET_TRY(clean(e, &text, &n));
-    e->plain = (flags & ET_ENCODE_PLAIN) != 0;
+    e->plain = (flags & ET_ENCODE_PLAIN) != 0 || e->t->plain;
     e->first = true;
     return cut_out(e, &e->t->raw, e->plain, text, n, raw_part);
 }

@@ -141,6 +141,8 @@ eti_tokenizer_config_json(const struct et_tokenizer *t, const char *name,
     if (config && pairs)
         failed |= json_array_insert_new(json_object_get(config, "model_input_names"), 1,
                                         json_string("token_type_ids"));
+    if (config && strcmp(name, "tokenizer.model") == 0)
+        failed |= json_object_set_new(config, "split_special_tokens", json_true());
     if (config && strcmp(name, "vocab.txt") == 0)
         failed |= json_object_set_new(config, "do_lower_case",
                                       json_boolean(t->n_norms && t->norm[0].lower));

@@ -33,7 +33,8 @@ enum eti_norm_kind {
     ETI_NORM_STRIP,
     ETI_NORM_PREPEND,
     ETI_NORM_REPLACE,
-    ETI_NORM_PIECES, /* SentencePiece's */
+    ETI_NORM_PIECES,      /* SentencePiece's */
+    ETI_NORM_PRECOMPILED, /* its table alone, as tokenizer.json has it */
 };
 struct eti_norm {
     enum eti_norm_kind kind;
@@ -43,7 +44,7 @@ struct eti_norm {
     pcre2_code *re;                      /* REPLACE */
     char *text;                          /* REPLACE: by; PREPEND: this; owned */
     size_t n;
-    struct eti_charsmap *map; /* PIECES; owned */
+    struct eti_charsmap *map; /* PIECES, PRECOMPILED; owned */
 };
 
 enum eti_split_kind {
@@ -158,6 +159,7 @@ struct et_tokenizer {
     struct eti_unigram unigram;
     bool cuts;         /* a space between two letters of ASCII is a place to cut at */
     bool piece_decode; /* as SentencePiece joins */
+    bool plain;        /* special tokens that texts spell are text */
 };
 
 /* ---- an encoder ---- */

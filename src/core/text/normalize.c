@@ -4,6 +4,7 @@
 #include <utf8proc.h>
 
 #include "core/base/memory.h"
+#include "core/text/charsmap.h"
 #include "core/text/impl.h"
 #include "core/text/unicode.h"
 
@@ -156,32 +157,46 @@ run_strip(struct et_encoder *e, const struct eti_norm *m, const char *text, size
     return begin < end ? eti_buf_put(e, out, text + begin, end - begin) : ET_OK;
 }
 
+/* The next match at or behind FROM: *AT is where it begins and ends; false: none. */
+static et_status
+next_match(struct et_encoder *e, const struct eti_norm *m, const char *text, size_t n,
+           size_t from, const size_t **at, bool *found)
+{
+    int code = pcre2_match(m->re, (PCRE2_SPTR)text, n, from, PCRE2_NO_UTF_CHECK,
+                           e->match, NULL);
+    *found = code != PCRE2_ERROR_NOMATCH;
+    if (!*found)
+        return ET_OK;
+    *at = pcre2_get_ovector_pointer(e->match);
+    if (code >= 0 && (*at)[0] >= from && (*at)[1] >= (*at)[0])
+        return ET_OK;
+    return ET_FAIL(e->cx, ET_EFORMAT, "%s: its pattern gave up on a text (PCRE2 %d)",
+                   e->t->path, code);
+}
+
+/* Where the pattern matches nothing, what it is replaced by is put in; but not behind a
+ * match. */
 static et_status
 run_replace(struct et_encoder *e, const struct eti_norm *m, const char *text, size_t n,
             struct eti_buf *out)
 {
-    size_t done = 0, from = 0;
-    while (from <= n) {
-        int code = pcre2_match(m->re, (PCRE2_SPTR)text, n, from, PCRE2_NO_UTF_CHECK,
-                               e->match, NULL);
-        if (code == PCRE2_ERROR_NOMATCH)
+    size_t done = 0, from = 0, last = SIZE_MAX;
+    while (n > 0 && from <= n) {
+        const size_t *at;
+        bool found, good;
+        ET_TRY(next_match(e, m, text, n, from, &at, &found));
+        if (!found)
             break;
-        if (code < 0)
-            return ET_FAIL(e->cx, ET_EFORMAT,
-                           "%s: its pattern gave up on a text (PCRE2 %d)", e->t->path,
-                           code);
-        const size_t *at = pcre2_get_ovector_pointer(e->match);
-        if (at[1] == at[0]) {
+        if (at[1] == at[0] && at[1] == last) {
             size_t length = 1;
-            bool good;
-            if (at[1] < n)
-                (void)eti_char(text + at[1], n - at[1], &length, &good);
-            from = at[1] + length;
+            if (from < n)
+                (void)eti_char(text + from, n - from, &length, &good);
+            from += length;
             continue;
         }
         ET_TRY(eti_buf_put(e, out, text + done, at[0] - done));
         ET_TRY(eti_buf_put(e, out, m->text, m->n));
-        done = from = at[1];
+        done = from = last = at[1];
     }
     return eti_buf_put(e, out, text + done, n - done);
 }
@@ -216,6 +231,8 @@ run_one(struct et_encoder *e, const struct eti_norm *m, const char *text, size_t
         return run_replace(e, m, text, n, out);
     case ETI_NORM_PIECES:
         return eti_charsmap_run(e, m->map, text, n, out);
+    case ETI_NORM_PRECOMPILED:
+        return eti_charsmap_precompiled(e, m->map, text, n, out);
     }
     return ET_OK;
 }

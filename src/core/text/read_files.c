@@ -258,6 +258,7 @@ eti_read_roles(struct et_tokenizer *t, const char *name, const char *text, size_
         read_role(t, json, eti_token_role_keys[i], (enum et_token_role)i);
     for (int i = 0; how && i < ETI_BERT_FLAGS; i++)
         read_flag(how, json, i);
+    t->plain |= eti_json_flag(json, "split_special_tokens", false);
     json_decref(json);
     return ET_OK;
 }

@@ -5,6 +5,9 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "core/base/memory.h"
+#include "core/text/base64.h"
+#include "core/text/charsmap.h"
 #include "core/text/read.h"
 
 typedef et_status reader(struct et_tokenizer *t, const char *name, const json_t *json);
@@ -166,6 +169,27 @@ norm_replace(struct et_tokenizer *t, const char *name, const json_t *json)
 }
 
 static et_status
+norm_precompiled(struct et_tokenizer *t, const char *name, const json_t *json)
+{
+    const json_t *text = json_object_get(json, "precompiled_charsmap");
+    struct eti_norm *m;
+    uint8_t *table = NULL;
+    size_t n = 0;
+    t->cuts = false;
+    if (!json_is_string(text))
+        return ET_FAIL(t->cx, ET_EFORMAT, "%s: precompiled_charsmap is no text", name);
+    ET_TRY(add_norm(t, name, (struct eti_norm){.kind = ETI_NORM_PRECOMPILED}, &m));
+    ET_TRY(et_alloc(t->cx, sizeof *m->map, (void **)&m->map));
+    m->map->users.cx = t->cx;
+    et_status s = eti_base64_decode(t->cx, json_string_value(text),
+                                    json_string_length(text), &table, &n);
+    if (s == ET_OK)
+        s = eti_charsmap_load(t->cx, m->map, (const char *)table, n);
+    et_free(t->cx, table);
+    return s == ET_OK ? ET_OK : eti_text_name_file(t, name, "precompiled_charsmap");
+}
+
+static et_status
 norm_sequence(struct et_tokenizer *t, const char *name, const json_t *json)
 {
     return read_list(t, name, json_object_get(json, "normalizers"),
@@ -184,6 +208,7 @@ eti_read_normalizer(struct et_tokenizer *t, const char *name, const json_t *json
         {"Lowercase", norm_lower},
         {"Strip", norm_strip},
         {"StripAccents", norm_strip_accents},
+        {"Precompiled", norm_precompiled},
         {"Prepend", norm_prepend},
         {"Replace", norm_replace},
         {"Sequence", norm_sequence},
