@@ -157,8 +157,6 @@ MODELS = [
      of("timm", "create_model", "efficientnet_b3")),
 ]
 FORWARD = [("gpt2 large", gpt2(36, 1280, 20)), ("gpt2 xl", gpt2(48, 1600, 25))]
-# Nobody else has these networks: ONNX Runtime alone is asked.
-OURS = [("unet", "{name: unet}"), ("deeplabv3plus_resnet50", "{name: deeplabv3plus_resnet50}")]
 
 
 def data_of(learns, folder):
@@ -269,27 +267,145 @@ def forward(name, form, folder):
          ask(folder, "r.yaml", {"input_ids": ids}, True), want)
 
 
-def alone(name, model, folder):
-    fields = {"x": numpy.random.default_rng(5).standard_normal((2, 3, 64, 64))
-              .astype(numpy.float32)}
+# ---- networks that no library has as they are here ----
+
+def unet_peer(classes):
+    """After doc and unet.c: padded convolutions with batch norm, width 16, depth 3."""
+    import torch
+    from torch import nn
+
+    def double(i, o):
+        return nn.Sequential(nn.Conv2d(i, o, 3, padding=1, bias=False), nn.BatchNorm2d(o),
+                             nn.ReLU(), nn.Conv2d(o, o, 3, padding=1, bias=False),
+                             nn.BatchNorm2d(o), nn.ReLU())
+
+    class UNet(nn.Module):
+        def __init__(self):
+            super().__init__()
+            wide = [16, 32, 64]
+            for i, c in enumerate(wide):
+                setattr(self, f"down{i}", double(c // 2 if i else 3, c))
+                setattr(self, f"up{i}", nn.ConvTranspose2d(2 * c, c, 2, 2))
+                setattr(self, f"join{i}", double(2 * c, c))
+            self.bottom, self.head = double(64, 128), nn.Conv2d(16, classes, 1)
+
+        def forward(self, x):
+            skips = []
+            for i in range(3):
+                skips.append(getattr(self, f"down{i}")(x))
+                x = nn.functional.max_pool2d(skips[-1], 2)
+            x = self.bottom(x)
+            for i in (2, 1, 0):
+                x = torch.cat([skips[i], getattr(self, f"up{i}")(x)], 1)
+                x = getattr(self, f"join{i}")(x)
+            return self.head(x)
+    return UNet()
+
+
+def deeplab_peer(classes):
+    """The backbone, at an output stride of 16, and ASPP are torchvision's; the decoder is
+    that of arXiv 1802.02611. segmentation_models_pytorch's convolutions of both are
+    depthwise separable, Composer's are mmsegmentation's."""
+    import torch
+    from torch import nn
+    from torchvision.models import resnet50
+    from torchvision.models.segmentation.deeplabv3 import ASPP
+
+    def block(i, o, k):
+        return [nn.Conv2d(i, o, k, padding=k // 2, bias=False), nn.BatchNorm2d(o), nn.ReLU()]
+
+    class DeepLab(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.backbone = resnet50(replace_stride_with_dilation=[False, False, True])
+            del self.backbone.fc
+            self.aspp = ASPP(2048, [6, 12, 18])
+            self.aspp.project[3].p = 0.0
+            self.low = nn.Sequential(*block(256, 48, 1))
+            self.decoder = nn.Sequential(*block(304, 256, 3), *block(256, 256, 3))
+            self.classifier = nn.Conv2d(256, classes, 1)
+
+        def forward(self, x):
+            def enlarge(y, like):
+                return nn.functional.interpolate(y, like.shape[-2:], mode="bilinear",
+                                                 align_corners=False)
+            b = self.backbone
+            first = b.layer1(b.maxpool(b.relu(b.bn1(b.conv1(x)))))
+            y = self.aspp(b.layer4(b.layer3(b.layer2(first))))
+            y = torch.cat([enlarge(y, first), self.low(first)], 1)
+            return enlarge(self.classifier(self.decoder(y)), x)
+    return DeepLab()
+
+
+def weights_of(folder, run):
+    import safetensors.torch
+    command("-C", folder, "weights", "convert", run, "-o", run + ".safetensors")
+    return safetensors.torch.load_file(f"{folder}/{run}.safetensors")
+
+
+def gradients(model, x, y):
+    import torch
+    model.train()
+    model.zero_grad()
+    torch.nn.functional.cross_entropy(model(x), y).backward()
+    return {k: p.grad.numpy().copy() for k, p in model.named_parameters()}
+
+
+def distance(a, b):
+    """The greatest of all tensors, of the norm of the difference by the norm."""
+    return max(numpy.linalg.norm(a[k] - b[k]) / numpy.linalg.norm(b[k]) for k in b)
+
+
+def alone(name, options, peer, folder):
+    """One batch is the data set, so that its order does not matter. What a step of plain
+    SGD subtracts is the gradient. In f32 a unit near 0 may be on the other side, so what
+    PyTorch itself computes in f32 says how near that is to f64."""
+    import torch
     os.makedirs(folder + "/images")
-    command_data = ("{name: segmentation, path: ., num_classes: 4, resolution: 64, "
-                    "batch_size: 2}")
-    masks(folder)
-    write_recipe(folder, "train.yaml", model, command_data, 0.01)
-    train(folder, "train.yaml", "run")
+    x, y = masks(folder)
+    data = ("{name: segmentation, path: ., num_classes: 4, resolution: %d, batch_size: 4}"
+            % x.shape[-1])
+    model = "{name: %s%s}" % (name, options)
+    for run, lr in ("still", 0), ("step", 1), ("run", 0.01):
+        write_recipe(folder, run + ".yaml", model, data, lr)
+        train(folder, run + ".yaml", run)
+    before, after = weights_of(folder, "still"), weights_of(folder, "step")
+    net = peer(4)
+    net.load_state_dict(before, strict=False)
+    missing = set(net.state_dict()) ^ set(before)
+    say(all(k.endswith("num_batches_tracked") for k in missing),
+        f"{name}: PyTorch's module has the same tensors ({len(before)})")
+    fields = {"x": x.numpy()}
+    with torch.no_grad():
+        want = net.eval()(x).numpy()
+    near(name, "Etude computes from its weights what PyTorch does",
+         ask(folder, "still", fields, True), want)
+    f32 = gradients(net, x, y)
+    f64 = gradients(net.double(), x.double(), y)
+    step = {k: (before[k] - after[k]).numpy() for k in f64}
+    far, peers = distance(step, f64), distance(f32, f64)
+    say(far < 2 * peers + 1e-4, f"{name}: its gradients are PyTorch's of f64, as PyTorch's of "
+                                f"f32 are (apart {far:.1e}, {peers:.1e})")
     near(name, "ONNX Runtime computes what Etude does",
          onnx(exported_onnx(folder), fields), ask(folder, "run", fields, True))
 
 
 def masks(folder):
+    """Writes pictures and masks; gives them as tensors."""
+    import torch
     from PIL import Image
     r = numpy.random.default_rng(6)
     os.makedirs(folder + "/masks", exist_ok=True)
+    images, classes = [], []
     for i in range(4):
         a = r.integers(0, 4, (64, 64)).astype(numpy.uint8)
+        c = numpy.repeat(a[..., None] * 60, 3, 2) + r.integers(0, 60, (64, 64, 3), numpy.uint8)
         Image.fromarray(a).save(f"{folder}/masks/{i}.png")
-        Image.fromarray(numpy.repeat(a[..., None] * 60, 3, 2)).save(f"{folder}/images/{i}.png")
+        Image.fromarray(c).save(f"{folder}/images/{i}.png")
+        images.append(c)
+        classes.append(a)
+    x = numpy.stack(images).transpose(0, 3, 1, 2).astype(numpy.float32) / 255
+    return torch.from_numpy(x), torch.from_numpy(numpy.stack(classes).astype(numpy.int64))
 
 
 def one(name, work, *args):
@@ -312,8 +428,8 @@ def main():
         one(row[0], compare, *row[1:])
     for row in FORWARD:
         one(row[0], forward, *row[1:])
-    for row in OURS:
-        one(row[0], alone, *row[1:])
+    one("unet", alone, "", unet_peer)
+    one("deeplabv3plus_resnet50", alone, ", dropout: 0", deeplab_peer)
     print(f"1..{number}")
     sys.exit(failed > 0)
 
