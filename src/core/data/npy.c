@@ -88,11 +88,20 @@ load_bytes(struct et_ctx *cx, struct state *s, const char *path, const char *nam
     return eti_zip_load(&s->zip, &s->file, m, ETI_FILE_MAX, out);
 }
 
+/* Where array NAME is, for messages: in a file of PATH, or a member of it. */
+static const char *
+place_of(const struct state *s, const char *path, const char *name, char *out, size_t n)
+{
+    snprintf(out, n, s->is_zip ? "%s: %s" : "%s/%s.npy", path, name);
+    return out;
+}
+
 static et_status
 load_array(struct et_ctx *cx, struct state *s, const char *path, const char *name)
 {
     struct eti_bytes file;
     struct et_error why = {0};
+    char place[ETI_PATH_MAX + 80];
     if (s->n == ET_MAX_FIELDS)
         return ET_FAIL(cx, ET_EINVAL, "npy: more than %d arrays", ET_MAX_FIELDS);
     struct array *a = &s->array[s->n];
@@ -100,14 +109,14 @@ load_array(struct et_ctx *cx, struct state *s, const char *path, const char *nam
     s->n++;
     ET_TRY(load_bytes(cx, s, path, name, &file));
     a->block = file.data;
+    (void)place_of(s, path, name, place, sizeof place);
     if (eti_npy_parse(file.data, file.n, &a->is, &why) != ET_OK)
-        return ET_FAIL(cx, ET_EFORMAT, "%s: %s: %s", path, name, why.message);
+        return ET_FAIL(cx, ET_EFORMAT, "%s: %s", place, why.message);
     if (a->is.ndim < 1 || a->is.shape[0] < 1)
-        return ET_FAIL(cx, ET_EFORMAT, "%s: %s has no samples", path, name);
+        return ET_FAIL(cx, ET_EFORMAT, "%s has no samples", place);
     if (a->is.bytes > file.n - a->is.header)
-        return ET_FAIL(cx, ET_EFORMAT, "%s: %s is cut off: %lld bytes of %lld", path,
-                       name, (long long)(file.n - a->is.header),
-                       (long long)a->is.bytes);
+        return ET_FAIL(cx, ET_EFORMAT, "%s is cut off: %lld bytes of %lld", place,
+                       (long long)(file.n - a->is.header), (long long)a->is.bytes);
     if (a->is.shape[0] != s->array[0].is.shape[0])
         return ET_FAIL(cx, ET_EFORMAT, "%s: %lld samples in %s, and %lld in %s", path,
                        (long long)a->is.shape[0], name,
@@ -117,9 +126,9 @@ load_array(struct et_ctx *cx, struct state *s, const char *path, const char *nam
     if ((uintptr_t)a->data % et_dtype_size(a->is.dtype) == 0)
         return ET_OK;
     return ET_FAIL(cx, ET_EFORMAT,
-                   "%s: %s has a header of %lld bytes, and its numbers "
+                   "%s has a header of %lld bytes, and its numbers "
                    "cannot be read behind it",
-                   path, name, (long long)a->is.header);
+                   place, (long long)a->is.header);
 }
 
 /* ---- what the arrays are ---- */

@@ -53,6 +53,9 @@ eti_token_file_open(struct et_ctx *cx, struct et_dataset *self, const char *path
     int64_t n;
     if (eti_token_count(t->file.size, header, width, &n, &why) != ET_OK)
         return ET_FAIL(cx, ET_EFORMAT, "%s: %s", path, why.message);
+    if (n == 0)
+        return ET_FAIL(cx, ET_EFORMAT, "%s: no tokens in %" PRId64 " bytes", path,
+                       t->file.size);
     int64_t from = 0, to = n;
     if (split == ETI_90_10 && self->common->split == ET_SPLIT_TRAIN)
         to = n - n / 10;

@@ -406,6 +406,17 @@ write_first(struct eti_sharding *s, bool by_tail)
 }
 
 static et_status
+no_text(const struct eti_sharding *s, const struct eti_shards_progress *p)
+{
+    const char *more = s->config->n_inputs > 1 ? " and the others" : "";
+    if (p->skipped > 0)
+        return ET_FAIL(s->cx, ET_EINVAL,
+                       "%s%s: no text; %" PRId64 " files with zero bytes are left out",
+                       s->config->input[0], more, p->skipped);
+    return ET_FAIL(s->cx, ET_EINVAL, "%s%s: no text", s->config->input[0], more);
+}
+
+static et_status
 run(struct eti_sharding *s)
 {
     struct eti_shards_progress p;
@@ -424,7 +435,7 @@ run(struct eti_sharding *s)
             ET_TRY(flush(s, &s->out[i]));
     measure(s, &p);
     if (p.tokens == 0)
-        return ET_FAIL(s->cx, ET_EINVAL, "the input has no text");
+        return no_text(s, &p);
     if (s->config->val_fraction > 0 && (p.val_tokens == 0 || p.val_tokens == p.tokens))
         return ET_FAIL(s->cx, ET_EINVAL,
                        "of %" PRId64 " documents %s are set apart: give another "
