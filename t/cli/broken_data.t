@@ -260,4 +260,42 @@ recipe "$mlp" "name: table, path: table.csv, batch_size: 2, workers: 0"
 line "a row of a table with a cell that is no number" table.csv '4,x,k1'
 line "a row of a table with a cell too many" table.csv '4,0.4,k1,2'
 
+# ---- of several ranks ----
+
+mkdir -p wide/a wide/b
+for i in 1 2 3 4 5 6; do
+    cp "$seeds/pictures-seeds/444.jpg" wide/a/$i.jpg
+    cp "$seeds/pictures-seeds/rgb.png" wide/b/$i.png
+done
+for i in 5 6; do
+    head -c 60 "$seeds/pictures-seeds/rgb.png" >wide/b/$i.png
+done
+cat >r.yaml <<R
+max_duration: 1ep
+seed: 3
+model: {name: mlp, hidden: 8}
+train_data: {name: imagefolder, path: wide, batch_size: 6, resolution: 4, workers: 0, max_corrupt: 0.17}
+optimizer: {name: sgd, lr: 0.01}
+R
+run train r.yaml -n 3 --run_directory run --progress none
+exits 0 "three ranks skip what they cannot read"
+for i in 5 6; do
+    grep -q "warn: rank [012]: .*/b/$i.png" err
+    ok $? "b/$i.png is named, with the rank that met it"
+done
+is "$(grep -h skipped run/logs/rank[12].txt | sed 's/^warn //' | sort)" \
+    "$(sed -n 's/^etude: warn: \(rank [12]: .*skipped.*\)/\1/p' err | sort)" "the log of the rank has it, too"
+run train --resume run -n 3 max_duration=12ep --progress none
+exits 0 "resumed, each knows what it has skipped and counts no other"
+run weights ls run
+is "$(sed -n 's/.*unreadable .* \([0-9]*\) B$/\1/p' out | tr '\n' ' ')" "16 16 16 " "which in the end are the same two of all"
+sed 's/max_corrupt: 0.17/max_corrupt: 0.09/; s/1ep/6ep/' r.yaml >strict.yaml
+rm -rf run
+"$etude" train strict.yaml -n 3 --run_directory run --progress none >out 2>err &
+until_true "! kill -0 $! 2>/dev/null" || kill_run $!
+wait $!
+is $? 65 "one of three ranks that may skip no more ends the run, without a wait for its peers"
+grep -q 'error E6001: rank [12]: E2002: .*/wide/b/.*allowed by max_corrupt' err
+ok $? "and the run's end says why"
+
 finish

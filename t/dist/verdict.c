@@ -525,6 +525,7 @@ static const struct {
     {"one of the others fails: its end", 4, {0, 0, 4, 0}, 2},
     {"two of the others fail, in two ways: the first of them", 4, {0, 3, 4, 1}, 1},
     {"rank 0 fails too, in another way: rank 0's", 4, {75, 1, 1, 1}, 0},
+    {"rank 0 only lost another one: the end of that", 4, {1, 1, 65, 1}, 2},
     {"the last rank counts", 4, {0, 0, 0, 1}, 3},
     {"one rank has its own end", 1, {3}, 0},
 };

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "core/base/assert.h"
+#include "core/base/comm.h"
 #include "core/base/need.h"
 #include "core/base/thread.h"
 
@@ -98,6 +99,19 @@ et_comm_close(struct et_comm **out)
     pthread_cond_destroy(&c->work);
     pthread_cond_destroy(&c->idle);
     et_free(c->cx, c);
+}
+
+void
+eti_comm_fail(struct et_comm *c, et_status status)
+{
+    if (!c || status == ET_OK || status == ET_EPEER || status == ET_ECANCELED)
+        return;
+    pthread_mutex_lock(&c->lock);
+    if (!c->look.failed) {
+        c->look.failed = true;
+        snprintf(c->look.why, sizeof c->look.why, "rank %d has failed", c->rank);
+    }
+    pthread_mutex_unlock(&c->lock);
 }
 
 int

@@ -175,6 +175,21 @@ send_batch(const struct et_loader *l, struct eti_slot *s)
     return eti_lane_send(s->lane, to, from, l->n_columns);
 }
 
+/* Which samples of the batch were found unreadable. */
+static void
+tell_skipped(struct et_ctx *cx, const struct et_loader *l, const struct eti_slot *s)
+{
+    char rank[32] = "";
+    if (l->config.world_size > 1)
+        snprintf(rank, sizeof rank, "rank %d: ", l->config.rank);
+    for (int64_t i = 0; i < s->n_skipped && i < ETI_SKIPPED_NAMED; i++)
+        et_report(cx, ET_LOG_WARN, "%s%s", rank, s->skipped[i].message);
+    if (s->n_skipped > ETI_SKIPPED_NAMED)
+        et_report(cx, ET_LOG_WARN,
+                  "%sand %" PRId64 " other samples of the batch were skipped", rank,
+                  s->n_skipped - ETI_SKIPPED_NAMED);
+}
+
 static et_status
 next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
 {
@@ -196,8 +211,7 @@ next(struct et_ctx *cx, struct et_loader *l, const struct et_batch **out)
         return ET_OK;
     if (!s)
         return ET_FAIL(cx, ET_EINVAL, "%d batches are held: release one first", held);
-    if (s->n_skipped)
-        et_report(cx, ET_LOG_WARN, "%s", s->skipped.message);
+    tell_skipped(cx, l, s);
     if (s->status != ET_OK)
         return give_up(cx, l, s);
     if (l->config.dev)

@@ -74,11 +74,12 @@ note_corrupt(struct et_loader *l, struct eti_slot *s, int64_t at,
         i++;
     if (i == l->n_corrupt && i < l->max_corrupt) {
         l->corrupt[l->n_corrupt++] = at;
+        if (s->n_skipped < ETI_SKIPPED_NAMED)
+            eti_why(&s->skipped[s->n_skipped], ET_EFORMAT,
+                    "%.900s (sample %" PRId64 " skipped, %" PRId64 " of %" PRId64
+                    " allowed)",
+                    why->message, at, l->n_corrupt, l->max_corrupt);
         s->n_skipped++;
-        eti_why(&s->skipped, ET_EFORMAT,
-                "%.900s (sample %" PRId64 " skipped, %" PRId64 " of %" PRId64
-                " allowed)",
-                why->message, at, l->n_corrupt, l->max_corrupt);
     } else if (i == l->n_corrupt) {
         status = eti_why(&s->why, ET_EFORMAT,
                          "%.900s (sample %" PRId64 ", %" PRId64

@@ -22,6 +22,8 @@ struct eti_column {
     bool differs;        /* in length, by batch */
 };
 
+enum { ETI_SKIPPED_NAMED = 8 };
+
 struct eti_slot {
     struct et_batch batch;
     enum eti_slot_state state;
@@ -31,7 +33,7 @@ struct eti_slot {
     struct et_error why;
     bool masked;                    /* some of the batch's targets are negative */
     int64_t n_skipped;              /* samples first found unreadable here */
-    struct et_error skipped;        /* the last of them */
+    struct et_error skipped[ETI_SKIPPED_NAMED]; /* the first of them */
     struct eti_room room[2];        /* of the sample that is written, and the next */
     struct eti_shot shot[2];        /* their images */
     int32_t *frames;                /* of resident images: [N,row_numbers] */

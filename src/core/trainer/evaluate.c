@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/comm.h"
 #include "core/base/need.h"
 #include "core/trainer/ranks.h"
 #include "core/trainer/trainer_impl.h"
@@ -166,10 +167,12 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
         ET_TRY(eti_listen_for_stop(t));
         if (eti_interrupted(t))
             break;
-        ET_TRY(et_loader_next(s->cx, e->config.loader, &b));
+        et_status status = et_loader_next(s->cx, e->config.loader, &b);
+        eti_comm_fail(t->common.comm, status);
+        ET_TRY(status);
         if (!b)
             break;
-        et_status status = eval_batch(t, e, b);
+        status = eval_batch(t, e, b);
         et_loader_release(e->config.loader, b);
         s->batch = s->full = (struct et_samples){0};
         ET_TRY(status);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/base/comm.h"
 #include "core/base/need.h"
 #include "core/base/sized.h"
 #include "core/trainer/engine.h"
@@ -151,6 +152,7 @@ read_batch(struct et_trainer *t)
     et_status read = et_loader_next(s->cx, t->config.train, &b);
     if (read != ET_OK) {
         eti_rescue(t);
+        eti_comm_fail(t->common.comm, read);
         return read;
     }
     t->shown = b;

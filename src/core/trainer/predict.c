@@ -3,6 +3,7 @@
  * 1.7. */
 #include "config.h"
 
+#include "core/base/comm.h"
 #include "core/base/need.h"
 #include "core/trainer/gather.h"
 #include "core/trainer/ranks.h"
@@ -136,10 +137,12 @@ predict_all(struct et_trainer *t, struct et_loader *loader, struct receiver *to)
         ET_TRY(eti_listen_for_stop(t));
         if (eti_interrupted(t))
             break;
-        ET_TRY(et_loader_next(s->cx, loader, &b));
+        et_status status = et_loader_next(s->cx, loader, &b);
+        eti_comm_fail(t->common.comm, status);
+        ET_TRY(status);
         if (!b)
             break;
-        et_status status = predict_batch(t, to, b);
+        status = predict_batch(t, to, b);
         et_loader_release(loader, b);
         s->batch = s->full = (struct et_samples){0};
         ET_TRY(status);

@@ -454,6 +454,45 @@ take_end(struct etd_sup_rank *r, const struct etd_packet *p)
     json_decref(json);
 }
 
+/* A line of the log of rank I. All ranks say what rank 0 does: of the others those lines
+ * are told that begin with the rank's number; all stand in its log. */
+static void
+take_line(struct etd_supervisor *s, int i, const struct etd_packet *p)
+{
+    struct etd_sup_rank *r = &s->rank[i];
+    char own[32], line[ETD_RING_TEXT + 32];
+    const char *text = p->body + 1;
+    const size_t n = p->n - 1;
+    const int n_own = snprintf(own, sizeof own, "rank %d: ", s->l->base + i);
+    if (i == 0 || (n > (size_t)n_own && memcmp(text, own, (size_t)n_own) == 0))
+        etd_sup_tell_text(s, p->kind, p->body[0], text, n);
+    if (i == 0)
+        return;
+    const int n_line =
+        snprintf(line, sizeof line, "%s %.*s\n",
+                 et_log_level_name((enum et_log_level)p->body[0]), (int)n, text);
+    write_bytes(r->log, line,
+                n_line < (int)sizeof line ? (size_t)n_line : sizeof line - 1);
+}
+
+/* What rank I, which is not rank 0, has for the screen: for its log; the first error may
+ * be the reason of the run's end. */
+static void
+take_printed(struct etd_supervisor *s, int i, const struct etd_packet *p)
+{
+    static const char begin[] = "etude: error ";
+    struct etd_sup_rank *r = &s->rank[i];
+    const size_t n_begin = sizeof begin - 1;
+    write_bytes(r->log, p->body, p->n);
+    if (p->kind != ETD_PACKET_ERR || r->end.why[0] || p->n <= n_begin ||
+        memcmp(p->body, begin, n_begin) != 0)
+        return;
+    const char *text = p->body + n_begin, *end = memchr(text, '\n', p->n - n_begin);
+    const size_t n = end ? (size_t)(end - text) : p->n - n_begin;
+    snprintf(r->end.why, sizeof r->end.why, "rank %d: %.*s", s->l->base + i,
+             (int)(n < ETD_WHY ? n : ETD_WHY), text);
+}
+
 static void
 take_packet(struct etd_supervisor *s, int i, const struct etd_packet *p)
 {
@@ -464,15 +503,15 @@ take_packet(struct etd_supervisor *s, int i, const struct etd_packet *p)
         keep_record(s, p);
         break;
     case ETD_PACKET_LINE:
-        if (i == 0 && p->n > 0)
-            etd_sup_tell_text(s, p->kind, p->body[0], p->body + 1, p->n - 1);
+        if (p->n > 0)
+            take_line(s, i, p);
         break;
     case ETD_PACKET_OUT:
     case ETD_PACKET_ERR:
         if (i == 0)
             etd_sup_tell(s, p->kind, p->body, p->n);
         else
-            write_bytes(r->log, p->body, p->n);
+            take_printed(s, i, p);
         break;
     case ETD_PACKET_OPEN:
         r->waits = true;

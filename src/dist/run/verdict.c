@@ -209,12 +209,21 @@ etd_failure_end(const struct etd_failure *f)
     return end;
 }
 
+/* Does EXIT tell less of a run than OTHER, of a rank behind it? A rank whose peer has
+ * ended fails, and the peer has the reason. */
+static bool
+says_less(int exit, int other)
+{
+    const bool has_reason = other > FAILED && other < SIGNALLED && other != PREEMPTED;
+    return (exit == 0 && other != 0) || (exit == FAILED && has_reason);
+}
+
 int
 etd_rank_that_counts(const struct etd_sup_rank *rank, int n)
 {
     int counts = 0;
     for (int i = 1; i < n; i++)
-        if (rank[counts].end.exit == 0 && rank[i].end.exit != 0)
+        if (says_less(rank[counts].end.exit, rank[i].end.exit))
             counts = i;
     return counts;
 }
