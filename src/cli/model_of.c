@@ -121,11 +121,15 @@ print_onnx(struct cli *c, const struct eti_onnx_info *info)
 {
     char bytes[32];
     if (c->opt.json)
-        return cli_print_json(
-            json_pack("{s:o, s:i, s:i, s:i, s:I}", "path", cli_json_text(c->opt.output),
-                      "opset", ETI_ONNX_OPSET, "nodes", info->nodes, "tensors",
-                      info->tensors, "bytes", (json_int_t)info->bytes));
-    if (!c->opt.quiet)
+        return cli_print_json(json_pack(
+            "{s:o, s:i, s:i, s:i, s:I, s:I}", "path", cli_json_text(c->opt.output),
+            "opset", ETI_ONNX_OPSET, "nodes", info->nodes, "tensors", info->tensors,
+            "bytes", (json_int_t)info->bytes, "data_bytes", (json_int_t)info->beside));
+    if (!c->opt.quiet && info->beside > 0)
+        et_print(stdout, "%s: %d operations; %s.data: %d weights, %s\n", c->opt.output,
+                 info->nodes, c->opt.output, info->tensors,
+                 cli_bytes((double)info->beside, bytes, sizeof bytes));
+    else if (!c->opt.quiet)
         et_print(stdout, "%s: %d operations, %d weights, %s\n", c->opt.output,
                  info->nodes, info->tensors,
                  cli_bytes((double)info->bytes, bytes, sizeof bytes));
@@ -136,7 +140,7 @@ int
 cli_export_onnx(struct cli *c)
 {
     struct opened m;
-    struct eti_onnx_info info;
+    struct eti_onnx_info info = {0};
     if (!c->opt.output)
         return cli_fail(c, CLI_E_OPERAND, NULL, "export --to onnx needs -o FILE");
     if (c->opt.metrics)

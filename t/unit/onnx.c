@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/data/file.h"
 #include "core/onnx/onnx.h"
@@ -191,7 +192,7 @@ one_model(const char *name, const char *const *set)
 {
     static struct graph g;
     struct et_model *m = make(name, set);
-    struct eti_onnx_info info;
+    struct eti_onnx_info info = {0};
     struct eti_bytes all;
     struct field f;
     char path[4200];
@@ -224,13 +225,91 @@ one_model(const char *name, const char *const *set)
     et_model_free(&m);
 }
 
+/* ---- weights beside the file ---- */
+
+/* The Nth weight or constant of the file S. */
+static struct span
+weight_of(struct span s, int n)
+{
+    struct span graph = text_of(s, 7);
+    struct field f;
+    while (next(&graph, &f))
+        if (f.number == 5 && n-- == 0)
+            return f.bytes;
+    return (struct span){0};
+}
+
+/* The value of KEY of a weight whose values are beside the file; "": it has none. */
+static const char *
+entry_of(struct span weight, const char *key)
+{
+    static char out[128];
+    struct field f;
+    snprintf(out, sizeof out, "%s", "");
+    while (next(&weight, &f))
+        if (f.number == 13 && is_text(text_of(f.bytes, 1), key)) {
+            struct span v = text_of(f.bytes, 2);
+            snprintf(out, sizeof out, "%.*s", (int)(v.end - v.p), (const char *)v.p);
+        }
+    return out;
+}
+
+/* Has the weight B, without values, the values of A at its place in DATA? */
+static bool
+is_beside(struct span a, struct span b, const struct eti_bytes *data)
+{
+    const struct span values = text_of(a, 9);
+    const int64_t n = values.end - values.p;
+    const int64_t offset = atoll(entry_of(b, "offset"));
+    return n > 0 && text_of(b, 9).p == NULL && offset % 4096 == 0 &&
+           atoll(entry_of(b, "length")) == n && offset + n <= data->n &&
+           strcmp(entry_of(b, "location"), "m.onnx.data") == 0 &&
+           memcmp(data->data + offset, values.p, (size_t)n) == 0;
+}
+
+static void
+test_beside(void)
+{
+    struct et_model *m = make("lenet", NULL);
+    struct eti_onnx_info inside = {0}, beside = {.limit = 8192};
+    struct eti_bytes all, small, data;
+    char path[4200], of_data[4208];
+    int n = 0, wrong = 0;
+    snprintf(path, sizeof path, "%s/m.onnx", scratch_folder());
+    snprintf(of_data, sizeof of_data, "%s.data", path);
+    need(cx, eti_onnx_export(cx, m, dev, path, &inside));
+    need(cx, eti_file_load(cx, path, 1 << 30, &all));
+    ok(inside.beside == 0 && access(of_data, F_OK) != 0,
+       "weights that a file has room for are in it");
+    need(cx, eti_onnx_export(cx, m, dev, path, &beside));
+    need(cx, eti_file_load(cx, path, 1 << 30, &small));
+    need(cx, eti_file_load(cx, of_data, 1 << 30, &data));
+    ok(small.n == beside.bytes && data.n == beside.beside && small.n < all.n / 4,
+       "others are in a file beside it, of %d bytes", (int)data.n);
+    struct span a, b;
+    for (int i = 0; (a = weight_of((struct span){all.data, all.data + all.n}, i)).p;
+         i++) {
+        b = weight_of((struct span){small.data, small.data + small.n}, i);
+        if (text_of(b, 9).p)
+            continue; /* a constant */
+        n++;
+        wrong += !is_beside(a, b, &data);
+    }
+    ok(n == inside.tensors && n == beside.tensors && wrong == 0,
+       "where each of the %d weights is, at a page, is said in the model's file", n);
+    et_free(cx, all.data);
+    et_free(cx, small.data);
+    et_free(cx, data.data);
+    et_model_free(&m);
+}
+
 static void
 refused(void)
 {
     struct et_model *m =
         make("vit_ti16", (const char *const[]){"d_model", "16", "n_heads", "2",
                                                "n_layers", "1", NULL});
-    struct eti_onnx_info info;
+    struct eti_onnx_info info = {0};
     char path[4200];
     snprintf(path, sizeof path, "%s/m.onnx", scratch_folder());
     need(cx, et_module_add(cx, m->root, "own", &et_relu_class, NULL));
@@ -273,6 +352,7 @@ main(void)
     one_model("gpt2", alibi);
     one_model("bert", small);
     one_model("bert_classifier", small);
+    test_beside();
     refused();
     et_device_close(&dev);
     struct et_alloc_stats stats;

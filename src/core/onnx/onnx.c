@@ -7,15 +7,18 @@
  * by one, so that the file is never in memory whole. */
 #include "core/onnx/onnx.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/seams.h"
+#include "core/data/file.h"
 #include "core/models/language.h"
 #include "core/models/ways.h"
 #include "core/models/weight_file.h"
-#include "core/onnx/writing.h"
+#include "core/onnx/weights.h"
 
 enum { IR_VERSION = 9 };    /* the one that came with opset 20 */
+enum { HEAD = 4096 };       /* what stands before the graph is shorter */
 #define MAX_BYTES INT32_MAX /* of a protobuf message */
 
 /* ---- the graph ---- */
@@ -121,61 +124,6 @@ describe(struct eti_onnx *o, int field, const char *name, const struct et_desc *
     eti_proto_release(&value);
 }
 
-/* ---- weights ---- */
-
-/* A TensorProto's fields before its values: OUT has the field of the graph, too. */
-static void
-begin_weight(const struct et_leaf *leaf, struct eti_proto *out,
-             struct eti_proto *scratch)
-{
-    const struct et_desc *d = &leaf->param->desc;
-    size_t bytes = (size_t)et_desc_count(d) * sizeof(float);
-    eti_proto_clear(scratch);
-    for (int i = 0; i < d->ndim; i++)
-        eti_proto_int(scratch, ONNX_TENSOR_DIM, d->shape[i]);
-    eti_proto_int(scratch, ONNX_TENSOR_TYPE, ONNX_FLOAT);
-    eti_proto_text(scratch, ONNX_TENSOR_NAME, leaf->name);
-    eti_proto_begin(scratch, ONNX_TENSOR_RAW, bytes);
-    eti_proto_clear(out);
-    eti_proto_begin(out, ONNX_GRAPH_INITIALIZER, scratch->n + bytes);
-    eti_proto_raw(out, scratch->bytes, scratch->n);
-}
-
-/* Bytes of all weights as fields of the graph, and how many there are. */
-static int64_t
-measure_weights(struct eti_onnx *o, struct eti_proto *field, int *n)
-{
-    int64_t bytes = 0;
-    *n = 0;
-    for (int i = 0; i < o->leaves.n; i++) {
-        if (!o->used[i])
-            continue;
-        begin_weight(&o->leaves.v[i], field, &o->scratch);
-        bytes += (int64_t)field->n +
-                 et_desc_count(&o->leaves.v[i].param->desc) * (int64_t)sizeof(float);
-        (*n)++;
-    }
-    return bytes;
-}
-
-static et_status
-write_weight(struct eti_onnx *o, const struct eti_draft *d, const struct et_leaf *leaf,
-             struct eti_proto *field)
-{
-    int64_t count = et_desc_count(&leaf->param->desc);
-    void *values;
-    begin_weight(leaf, field, &o->scratch);
-    ET_TRY(field->status);
-    ET_TRY(eti_write_all(o->cx, d->fd, d->temporary, field->bytes, field->n));
-    ET_TRY(et_alloc(o->cx, ((size_t)count + 1) * sizeof(float), &values));
-    et_status status = et_param_read(o->cx, leaf->param, leaf->name, 0, values, count);
-    if (status == ET_OK)
-        status = eti_write_all(o->cx, d->fd, d->temporary, values,
-                               (size_t)count * sizeof(float));
-    et_free(o->cx, values);
-    return status;
-}
-
 /* ---- the file ---- */
 
 /* The model's fields before its graph, and those of the graph before its weights, of
@@ -190,37 +138,53 @@ make_head(struct eti_onnx *o, const struct eti_proto *graph, int64_t weights,
     eti_proto_int(&opset, ONNX_OPSET_VERSION, ETI_ONNX_OPSET);
     eti_proto_message(head, ONNX_MODEL_OPSET, &opset);
     eti_proto_release(&opset);
-    int64_t total = (int64_t)graph->n + weights;
-    if (total > MAX_BYTES - 4096)
-        return ET_FAIL(o->cx, ET_ENOTSUP,
-                       "ONNX: %lld bytes of weights are more than one file can hold "
-                       "(2 GiB), and files beside it are not written yet",
-                       (long long)weights);
-    eti_proto_begin(head, ONNX_MODEL_GRAPH, (uint64_t)total);
+    eti_proto_begin(head, ONNX_MODEL_GRAPH, (uint64_t)((int64_t)graph->n + weights));
     eti_proto_raw(head, graph->bytes, graph->n);
     return graph->status != ET_OK ? graph->status : head->status;
+}
+
+/* The model's file, and the one beside it that is there before it. */
+static et_status
+write_files(struct eti_onnx *o, const struct eti_proto *head,
+            struct eti_onnx_weights *w, const char *path, const char *beside)
+{
+    struct eti_draft model, data = {0};
+    ET_TRY(eti_draft_open(o->cx, path, &model));
+    et_status status =
+        eti_write_all(o->cx, model.fd, model.temporary, head->bytes, head->n);
+    if (status == ET_OK && w->location) {
+        status = eti_draft_open(o->cx, beside, &data);
+        if (status == ET_OK)
+            status =
+                eti_draft_close(&data, eti_onnx_write_weights(o, w, &model, &data));
+    } else if (status == ET_OK) {
+        status = eti_onnx_write_weights(o, w, &model, NULL);
+    }
+    return eti_draft_close(&model, status);
 }
 
 static et_status
 write_file(struct eti_onnx *o, const struct eti_proto *graph, const char *path,
            struct eti_onnx_info *info)
 {
-    struct eti_proto field = {.cx = o->cx}, head = {.cx = o->cx};
-    struct eti_draft d;
-    int64_t weights = measure_weights(o, &field, &info->tensors);
+    struct eti_proto head = {.cx = o->cx};
+    struct eti_onnx_weights w = {0};
+    const char *slash = strrchr(path, '/');
+    const int64_t most = info->limit > 0 ? info->limit : MAX_BYTES;
+    char beside[ETI_PATH_MAX];
+    if (snprintf(beside, sizeof beside, "%s.data", path) >= (int)sizeof beside)
+        return ET_FAIL(o->cx, ET_EINVAL, "%.64s...: the path is too long", path);
+    int64_t weights = eti_onnx_measure(o, &w, &info->tensors);
+    if ((int64_t)graph->n + weights > most - HEAD) {
+        w.location = slash ? beside + (slash + 1 - path) : beside;
+        weights = eti_onnx_measure(o, &w, &info->tensors);
+    }
     et_status status = make_head(o, graph, weights, &head);
     info->nodes = o->n_nodes;
     info->bytes = (int64_t)head.n + weights;
+    info->beside = w.at;
     if (status == ET_OK)
-        status = eti_draft_open(o->cx, path, &d);
-    if (status == ET_OK) {
-        status = eti_write_all(o->cx, d.fd, d.temporary, head.bytes, head.n);
-        for (int i = 0; i < o->leaves.n && status == ET_OK; i++)
-            if (o->used[i])
-                status = write_weight(o, &d, &o->leaves.v[i], &field);
-        status = eti_draft_close(&d, status);
-    }
-    eti_proto_release(&field);
+        status = write_files(o, &head, &w, path, beside);
     eti_proto_release(&head);
     return status;
 }
@@ -284,7 +248,7 @@ eti_onnx_export(struct et_ctx *cx, struct et_model *m, struct et_device *dev,
                          .scratch = empty};
     struct et_samples other = {0};
     struct et_tensor *y = NULL, *other_y = NULL;
-    *info = (struct eti_onnx_info){0};
+    *info = (struct eti_onnx_info){.limit = info->limit};
     eti_arena_init(&o.names, cx, 16 << 10);
     et_status status = build(cx, m, dev, ONNX_BATCH, &o.g, &o.in, &y);
     if (status == ET_OK)

@@ -10,15 +10,18 @@ enum { ETI_ONNX_OPSET = 20 };
 struct eti_onnx_info {
     int nodes, tensors; /* of the file */
     int64_t bytes;
+    int64_t beside; /* of the file PATH.data, which has the weights; 0: there is none */
+    int64_t limit;  /* set by the caller: bytes of a file with the weights in it, at
+                       most; 0: 2 GiB, what protocol buffers can have */
 };
 
 /* Writes what M, whose parameters are bound on DEV, computes in evaluation to the file
  * PATH, whole or not at all: from "input" f32 [batch,C,H,W] as the model's facts say,
  * or I32 [batch,T] for language, from "attention_mask" and "token_type", I32 [batch,T],
  * where it is a BERT, and from the fields that a network spelled out reads, by their
- * names, to "output"; weights inside. ENOTSUP: ONNX has no
- * operation for something, which is named; or the file would have 2 GiB or more. EIO.
- */
+ * names, to "output". The weights are inside, or in PATH.data where the file would be
+ * larger than the limit of INFO, whose other members are zero before. ENOTSUP: ONNX has
+ * no operation for something, which is named. EIO. */
 ET_NODISCARD et_status eti_onnx_export(struct et_ctx *cx, struct et_model *m,
                                        struct et_device *dev, const char *path,
                                        struct eti_onnx_info *info);

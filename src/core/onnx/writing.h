@@ -35,6 +35,10 @@ enum eti_onnx_field {
     ONNX_TENSOR_TYPE = 2,
     ONNX_TENSOR_NAME = 8,
     ONNX_TENSOR_RAW = 9,
+    ONNX_TENSOR_EXTERNAL = 13,
+    ONNX_TENSOR_LOCATION = 14,
+    ONNX_ENTRY_KEY = 1,
+    ONNX_ENTRY_VALUE = 2,
 };
 enum eti_onnx_type {
     ONNX_FLOAT = 1,
