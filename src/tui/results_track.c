@@ -70,6 +70,17 @@ put_mask(const struct tui_pane *p, const json_t *line, int i)
     tui_halves_draw(p, rgb, (int)w, (int)h);
 }
 
+/* What CLASS of a line is called: as the line says, or as what was predicted. */
+static const char *
+name_of(const struct tui_results *r, const json_t *line, int class, char *out, size_t n)
+{
+    const char *own = eti_tracked_name(line, class);
+    if (!own)
+        return eti_predictions_name(&r->all, class, out, n);
+    snprintf(out, n, "%d %s", class, own);
+    return out;
+}
+
 /* What the model made of sample I at one evaluation. */
 static void
 put_answer(const struct tui_results *r, const struct tui_pane *p, const json_t *line,
@@ -87,7 +98,7 @@ put_answer(const struct tui_results *r, const struct tui_pane *p, const json_t *
     const int class = number(line, "class", i);
     const bool is_right = class == number(line, "label", i);
     snprintf(text, sizeof text, "%c %s", is_right ? '+' : 'x',
-             eti_predictions_name(&r->all, class, name, sizeof name));
+             name_of(r, line, class, name, sizeof name));
     tui_put_cut(p, 0, 0, p->w, is_right ? TUI_GOOD : TUI_BAD, text);
     tui_putf(p, 1, 2, TUI_DIM, "%.0f%%", 100 * share);
 }
@@ -113,7 +124,7 @@ word_of(const struct tui_results *r)
         const json_t *line = json_array_get(r->track, k);
         const int n = (int)json_array_size(json_object_get(line, "class"));
         for (int i = 0; i < n; i++) {
-            eti_predictions_name(&r->all, number(line, "class", i), name, sizeof name);
+            name_of(r, line, number(line, "class", i), name, sizeof name);
             const int columns = tui_width(name) + 3; /* its mark, and a blank */
             most = columns > most ? columns : most;
         }
@@ -153,9 +164,8 @@ put_sample(const struct tui_results *r, const struct tui_pane *p, const struct s
         put_picture(r, &target, i, 1);
         tui_putf(p, s->h - 1, 1, TUI_TEXT, "#%d", i);
     } else {
-        tui_put_cut(
-            p, s->h - 1, 1, p->w, TUI_TEXT,
-            eti_predictions_name(&r->all, number(last, "label", i), text, sizeof text));
+        tui_put_cut(p, s->h - 1, 1, p->w, TUI_TEXT,
+                    name_of(r, last, number(last, "label", i), text, sizeof text));
     }
     for (int k = 0; k < s->shown; k++) {
         const struct tui_pane answer =

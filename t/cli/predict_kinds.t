@@ -169,6 +169,10 @@ screen 80x24 /dry-finch'<enter>V'
 says out "value up, target to the right" "the screen draws one against the other"
 run train kind.yaml --run_name base-owl --run_directory runs/kind --progress none
 exits 0 "a run whose classes have names"
+grep -q '"names":{.*"more, or so"' runs/kind/predictions/eval.track.jsonl
+ok $? "a tracked sample has them before the run is predicted"
+screen 80x24 /base-owl'<enter>V'
+says out " more, or so" "and the screen shows them"
 run predict base-owl
 is "$(head -n 1 runs/kind/predictions/eval.csv | cut -d, -f7-)" "label_name,class_name" \
     "has them in columns of their own"

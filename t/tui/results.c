@@ -146,6 +146,7 @@ write_tracked(void)
 {
     static const float early[] = {9, 0, 0, 0, 9, 0}, late[] = {9, 0, 0, 0, 0, 9};
     static const int32_t label[] = {0, 2};
+    static const char *const names[] = {"coat", "dress", "bag"};
     static const float picture[2 * 4] = {0, 1, 1, 0, 1, 1, 0, 0};
     char path[256];
     struct eti_tracked_batch b = {
@@ -161,6 +162,8 @@ write_tracked(void)
     b.batch = 20;
     need(cx, eti_tracked_write(cx, path, "d-track", &b));
     b.outputs = late;
+    b.names = names;
+    b.n_names = 3;
     need(cx, eti_tracked_write(cx, path, "d-track", &b));
 }
 
@@ -210,6 +213,12 @@ test_others(struct tui_app *app, const json_t *facts)
     ok(strstr(drawn(&r, 24, 80), "10ba") && strstr(drawn(&r, 24, 80), "+ 2") &&
            strstr(drawn(&r, 24, 80), "x 1"),
        "the same samples are shown at each evaluation");
+    ok(strstr(drawn(&r, 24, 120), "+ 2 bag") && strstr(drawn(&r, 24, 120), "+ 0 coat"),
+       "with the names of their classes, where the data have them");
+    const json_t *line = json_array_get(r.track, 1);
+    ok(eti_tracked_name(line, 2) && !eti_tracked_name(line, 1) &&
+           !eti_tracked_name(json_array_get(r.track, 0), 2),
+       "a line has the names of the classes that it has");
     r.panel = TUI_RESULTS_TRACKED;
     const char *two = strstr(drawn(&r, 12, 120), "10ba");
     ok(two && strstr(two + 1, "10ba") < strchr(two, '\n'),

@@ -151,6 +151,7 @@ write_rows(struct et_callback *self, const struct et_state *s,
         return ET_FAIL(self->cx, ET_EINVAL, "a path is too long");
     if (mkdir(folder, 0700) != 0 && errno != EEXIST)
         return ET_FAIL(self->cx, ET_EIO, "cannot make %s: %s", folder, strerror(errno));
+    const struct et_data_facts *f = s->train_set ? &s->train_set->facts : NULL;
     const struct eti_tracked_batch b = {
         .outputs = rows[OUTPUTS].data,
         .desc = rows[OUTPUTS].desc,
@@ -159,6 +160,8 @@ write_rows(struct et_callback *self, const struct et_state *s,
         .image_desc = rows[IMAGES].desc,
         .epoch = s->timestamp.epoch,
         .batch = s->timestamp.batch,
+        .names = f ? f->class_names : NULL,
+        .n_names = f && f->class_names ? et_facts_classes(f) : 0,
     };
     return eti_tracked_write(self->cx, folder, s->dataloader_label, &b);
 }

@@ -112,6 +112,41 @@ add_classes(struct line *l)
     return ET_OK;
 }
 
+/* The key of CLASS among names. */
+static const char *
+key_of(int class, char out[16])
+{
+    snprintf(out, 16, "%d", class);
+    return out;
+}
+
+static void
+add_name(json_t *names, const struct eti_tracked_batch *b, int class)
+{
+    char key[16];
+    if (class >= 0 && class < b->n_names)
+        json_object_set_new(names, key_of(class, key), json_string(b->names[class]));
+}
+
+static json_t *
+names_json(const struct line *l)
+{
+    json_t *names = json_object();
+    for (int64_t i = 0; i < l->all.n; i++) {
+        add_name(names, l->b, l->all.label[i]);
+        add_name(names, l->b, l->all.class[i]);
+    }
+    return names;
+}
+
+const char *
+eti_tracked_name(const json_t *line, int class)
+{
+    char key[16];
+    const json_t *names = json_object_get(line, "names");
+    return json_string_value(json_object_get(names, key_of(class, key)));
+}
+
 static json_t *
 line_json(const struct line *l)
 {
@@ -131,6 +166,8 @@ line_json(const struct line *l)
     json_t *out =
         json_pack("{s:I, s:I, s:o, s:o, s:o}", "ep", (json_int_t)l->b->epoch, "ba",
                   (json_int_t)l->b->batch, "label", label, "class", class, "p", p);
+    if (!l->masks && l->b->names)
+        json_object_set_new(out, "names", names_json(l));
     if (l->masks) {
         json_object_set(out, "mask", l->masks);
         json_object_set_new(out, "h", json_integer(side(d->shape[2], d->shape[3])));

@@ -2,7 +2,10 @@
 /* tracked.h: what a model made of the same samples at each evaluation of its run.
  *
  *     LABEL.track.jsonl   a line for each evaluation, oldest first:
- *         {"ep":1,"ba":469,"label":[9,2...],"class":[9,3...],"p":[0.91,0.44...]}
+ *         {"ep":1,"ba":469,"label":[9,2...],"class":[9,3...],"p":[0.91,0.44...],
+ *          "names":{"2":"pullover","3":"dress","9":"ankle-boot"}}
+ *                         names: of the classes that are in the line, where the data
+ *                         have them
  *                         masks: "p" is the part of the pixels that are right, and
  *                         "mask":["0001..."...] their classes, two hexadecimal digits
  *                         each, "h" x "w" of them
@@ -32,6 +35,8 @@ struct eti_tracked_batch {
     const float *image;        /* [N,C,H,W]; NULL: they are no pictures */
     struct et_desc image_desc; /* of them */
     int64_t epoch, batch;      /* of training */
+    const char *const *names;  /* of the classes, [n_names]; NULL: numbers */
+    int64_t n_names;
 };
 /* Adds a line to FOLDER/LABEL.track.jsonl, and the pictures where there are none.
  * EIO, ENOMEM. */
@@ -41,5 +46,7 @@ ET_NODISCARD et_status eti_tracked_write(struct et_ctx *cx, const char *folder,
 /* The lines of PATH that count, as a list; the caller's. NULL: there is no such file,
  * or none of its lines can be read. */
 json_t *eti_tracked_read(const char *path);
+/* What LINE calls CLASS; NULL: it has no name for it. */
+const char *eti_tracked_name(const json_t *line, int class);
 
 #endif
