@@ -125,4 +125,22 @@ algorithms: {seq_length_warmup: {duration: 0.5}}
 R
 run validate length.yaml
 exits 0 "a method that counts on the run's length is given it"
+# ---- a cache of pictures ----
+
+mkdir -p pictures/a pictures/b
+for name in a b; do
+    cp "$ET_SRCDIR/t/fuzz/pictures-seeds/444.jpg" pictures/$name/1.jpg
+done
+cat >kept.yaml <<R
+max_duration: 1ep
+model: {name: mlp, hidden: 4}
+train_data: {name: imagefolder, path: pictures, cache: kept, batch_size: 2, workers: 0, resolution: 8}
+optimizer: {name: sgd, lr: 0.1}
+R
+run validate kept.yaml
+is "$code $(ls -d kept 2>/dev/null)" "0 " "validate reads no samples: a cache of pictures is not filled"
+run train kept.yaml --run_directory kept_run --progress none
+says err "2 pictures are decoded once, with short sides of at most 256 pixels, into" "train fills it, and says so first"
+is "$code $(ls -d kept)" "0 kept" "into the folder that was asked for"
+
 finish

@@ -8,6 +8,7 @@
 #include "core/assemble/assemble.h"
 #include "core/assemble/curve.h"
 #include "core/assemble/formulas.h"
+#include "core/data/stand_in.h"
 
 /* What is known of the run. */
 struct shape {
@@ -129,7 +130,7 @@ measure_data(struct et_ctx *cx, const struct et_part *part, struct shape *s)
     int64_t workers = common->workers;
     common->workers = 0;
     et_status status =
-        et_dataset_open(cx, ETI_CLASS(dataset, part->component), common, &set);
+        eti_headers_open(cx, ETI_CLASS(dataset, part->component), common, &set);
     if (status == ET_OK)
         status =
             et_loader_new(cx, set, &(struct et_loader_config){.train = true}, &loader);

@@ -10,6 +10,7 @@
 
 #include "core/assemble/assemble.h"
 #include "core/assemble/formulas.h"
+#include "core/data/stand_in.h"
 #include "core/recipe/recipe.h"
 
 /* ---- what is known ---- */
@@ -58,7 +59,7 @@ open_headers(struct et_ctx *cx, const struct et_part *part, bool train,
     int64_t workers = common->workers;
     common->workers = 0;
     et_status status =
-        et_dataset_open(cx, ETI_CLASS(dataset, part->component), common, set);
+        eti_headers_open(cx, ETI_CLASS(dataset, part->component), common, set);
     if (status == ET_OK)
         status = et_loader_new(cx, *set, &config, loader);
     common->workers = workers;

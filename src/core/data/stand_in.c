@@ -122,3 +122,20 @@ eti_stand_in_open(struct et_ctx *cx, const struct et_dataset_class *c,
     *out = self;
     return status;
 }
+
+et_status
+eti_headers_open(struct et_ctx *cx, const struct et_dataset_class *c, void *options,
+                 struct et_dataset **out)
+{
+    const struct et_option *o = c->info.options;
+    while (o->name && strcmp(o->name, "cache") != 0)
+        o++;
+    char **cache = o->name ? (char **)((char *)options + o->offset) : NULL;
+    char *folder = cache ? *cache : NULL;
+    if (cache)
+        *cache = NULL;
+    et_status status = et_dataset_open(cx, c, options, out);
+    if (cache)
+        *cache = folder;
+    return status;
+}

@@ -16,4 +16,10 @@ ET_NODISCARD et_status eti_stand_in_open(struct et_ctx *cx,
                                          const struct et_dataset_class *c,
                                          const void *options, struct et_dataset **out);
 
+/* Opens data of which no sample will be read: without a cache of pictures, which would
+ * be filled first. OPTIONS are as they were afterwards. */
+ET_NODISCARD et_status eti_headers_open(struct et_ctx *cx,
+                                        const struct et_dataset_class *c, void *options,
+                                        struct et_dataset **out);
+
 #endif
