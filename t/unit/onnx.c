@@ -260,9 +260,9 @@ is_beside(struct span a, struct span b, const struct eti_bytes *data)
 {
     const struct span values = text_of(a, 9);
     const int64_t n = values.end - values.p;
-    const int64_t offset = atoll(entry_of(b, "offset"));
+    const int64_t offset = strtoll(entry_of(b, "offset"), NULL, 10);
     return n > 0 && text_of(b, 9).p == NULL && offset % 4096 == 0 &&
-           atoll(entry_of(b, "length")) == n && offset + n <= data->n &&
+           strtoll(entry_of(b, "length"), NULL, 10) == n && offset + n <= data->n &&
            strcmp(entry_of(b, "location"), "m.onnx.data") == 0 &&
            memcmp(data->data + offset, values.p, (size_t)n) == 0;
 }

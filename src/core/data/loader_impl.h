@@ -31,8 +31,8 @@ struct eti_slot {
     uint64_t generation; /* of the loader when claimed; a seek makes it stale */
     et_status status;    /* of filling */
     struct et_error why;
-    bool masked;                    /* some of the batch's targets are negative */
-    int64_t n_skipped;              /* samples first found unreadable here */
+    bool masked;       /* some of the batch's targets are negative */
+    int64_t n_skipped; /* samples first found unreadable here */
     struct et_error skipped[ETI_SKIPPED_NAMED]; /* the first of them */
     struct eti_room room[2];        /* of the sample that is written, and the next */
     struct eti_shot shot[2];        /* their images */

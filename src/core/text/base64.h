@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base64.h: bytes as letters, as tokenizer.json has them. Source: RFC 4648, section 4. */
+/* base64.h: bytes as letters, as tokenizer.json has them. Source: RFC 4648. */
 #ifndef ETI_TEXT_BASE64_H
 #define ETI_TEXT_BASE64_H
 

@@ -4,13 +4,15 @@
  * Source: transformers' convert_slow_tokenizer.py for which steps mean a model. Two of
  * SentencePiece's rules are written otherwise than there:
  *
- * - Of the table's texts SentencePiece takes the longest at each place. Precompiled looks
- *   a letter up together with its marks, takes the shortest text that this begins with,
- *   and drops the rest. So a sign that is put before marks parts them from their letter;
- *   a letter that has its marks in the table is composed before, by NFC; and between two
- *   marks that do not compose with one letter a sign keeps NFC from going past the first.
- * - Control pieces, the unknown one and those of bytes are no text to SentencePiece. Here
- *   they get a score by which they never are the best way. */
+ * - Of the table's texts SentencePiece takes the longest at each place. Precompiled
+ *   looks a letter up together with its marks, takes the shortest text that this begins
+ *   with, and drops the rest. So a sign that is put before marks parts them from their
+ *   letter; a letter that has its marks in the table is composed before, by NFC; and
+ *   between two marks that do not compose with one letter a sign keeps NFC from going
+ *   past the first.
+ * - Control pieces, the unknown one and those of bytes are no text to SentencePiece.
+ *   Here they get a score by which they never are the best way.
+ */
 #include "config.h"
 
 #include "core/text/write_pieces.h"
@@ -25,7 +27,7 @@
 #include "core/text/charsmap.h"
 #include "core/text/unicode.h"
 
-/* The sign: it is no character, parts what stands beside it, and nobody's table has it. */
+/* The sign: it is no character, parts what stands beside it, and no table has it. */
 #define SIGN "\xef\xbf\xb0" /* U+FFF0 */
 #define MARK "\xe2\x96\x81" /* U+2581 */
 

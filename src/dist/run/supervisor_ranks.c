@@ -454,8 +454,8 @@ take_end(struct etd_sup_rank *r, const struct etd_packet *p)
     json_decref(json);
 }
 
-/* A line of the log of rank I. All ranks say what rank 0 does: of the others those lines
- * are told that begin with the rank's number; all stand in its log. */
+/* A line of the log of rank I. All ranks say what rank 0 does: of the others those
+ * lines are told that begin with the rank's number; all stand in its log. */
 static void
 take_line(struct etd_supervisor *s, int i, const struct etd_packet *p)
 {
@@ -475,8 +475,8 @@ take_line(struct etd_supervisor *s, int i, const struct etd_packet *p)
                 n_line < (int)sizeof line ? (size_t)n_line : sizeof line - 1);
 }
 
-/* What rank I, which is not rank 0, has for the screen: for its log; the first error may
- * be the reason of the run's end. */
+/* What rank I, which is not rank 0, has for the screen: for its log; the first error
+ * may be the reason of the run's end. */
 static void
 take_printed(struct etd_supervisor *s, int i, const struct etd_packet *p)
 {
