@@ -87,18 +87,6 @@ read_numbers(const char *text, float *out)
     return n;
 }
 
-/* The word behind KEY in LINE, into NAME; what follows it. NULL: another line. */
-static const char *
-word_of(const char *line, const char *key, char name[128])
-{
-    size_t n = strlen(key);
-    if (strncmp(line, key, n) != 0 || line[n] != ' ')
-        return NULL;
-    size_t length = strcspn(line + n + 1, " \n");
-    snprintf(name, 128, "%.*s", (int)length, line + n + 1);
-    return line + n + 1 + length;
-}
-
 static void
 read_line(const char *line, struct golden_case *c)
 {
@@ -107,10 +95,10 @@ read_line(const char *line, struct golden_case *c)
         read_shape(line + 6, &c->input);
     if (strncmp(line, "output ", 7) == 0)
         c->n_output = read_numbers(line + 7, c->output);
-    rest = c->n < PARAMS ? word_of(line, "param", c->param[c->n].name) : NULL;
+    rest = c->n < PARAMS ? rig_word(line, "param", c->param[c->n].name) : NULL;
     if (rest)
         read_shape(rest, &c->param[c->n++]);
-    rest = word_of(line, "gradient", c->of);
+    rest = rig_word(line, "gradient", c->of);
     if (rest)
         c->n_gradient = read_numbers(rest, c->gradient);
 }
@@ -199,7 +187,7 @@ check_buffer(struct formula *f, struct et_module *root, const char *line,
     struct et_leaves l;
     char name[128];
     float want[MOST], got[MOST];
-    const char *rest = word_of(line, "buffer", name);
+    const char *rest = rig_word(line, "buffer", name);
     if (!rest)
         return;
     int64_t n = read_numbers(rest, want);
@@ -243,15 +231,7 @@ void
 golden_check(struct formula *f, struct et_module *root, const char *name,
              double tolerance)
 {
-    static char line[LINE];
-    char key[160];
-    FILE *file = rig_golden("methods.txt");
-    snprintf(key, sizeof key, "case %s\n", name);
-    while (fgets(line, sizeof line, file))
-        if (strcmp(line, key) == 0) {
-            check_case(file, f, root, name, tolerance);
-            fclose(file);
-            return;
-        }
-    bail("t/golden/methods.txt has no case %s", name);
+    FILE *file = rig_open_case("methods.txt", name);
+    check_case(file, f, root, name, tolerance);
+    fclose(file);
 }

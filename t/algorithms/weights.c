@@ -13,32 +13,6 @@
 
 enum { LINE = 1 << 14, MOST = 1024 };
 
-/* What is behind "KEY NAME" of LINE; NULL: another line. */
-static const char *
-after(const char *line, const char *key, char name[128])
-{
-    size_t n = strlen(key);
-    if (strncmp(line, key, n) != 0 || line[n] != ' ')
-        return NULL;
-    size_t length = strcspn(line + n + 1, " \n");
-    snprintf(name, 128, "%.*s", (int)length, line + n + 1);
-    return line + n + 1 + length;
-}
-
-/* FILE is then behind "case NAME". */
-static FILE *
-open_case(const char *path, const char *name)
-{
-    static char line[LINE];
-    char found[128];
-    FILE *file = rig_golden(path);
-    while (fgets(line, sizeof line, file))
-        if (after(line, "case", found) && strcmp(found, name) == 0)
-            return file;
-    bail("t/golden/%s has no case %s", path, name);
-    return file;
-}
-
 void
 weights_fill(struct et_ctx *cx, struct et_leaves *l, const char *path, const char *name)
 {
@@ -46,8 +20,8 @@ weights_fill(struct et_ctx *cx, struct et_leaves *l, const char *path, const cha
     float v[MOST];
     char of[128];
     uint32_t stream = 0;
-    FILE *file = open_case(path, name);
-    while (fgets(line, sizeof line, file) && after(line, "param", of)) {
+    FILE *file = rig_open_case(path, name);
+    while (fgets(line, sizeof line, file) && rig_word(line, "param", of)) {
         struct et_leaf *leaf = et_leaves_find(l, of);
         int64_t n = leaf ? et_desc_count(&leaf->param->desc) : 0;
         if (!leaf || n > MOST)
@@ -69,9 +43,9 @@ weights_compare(struct et_ctx *cx, struct et_leaves *l, const char *path,
     float got[MOST];
     char of[128], *end;
     double worst = 0;
-    FILE *file = open_case(path, name);
-    while (fgets(line, sizeof line, file) && !after(line, "case", of)) {
-        const char *text = after(line, "weights", of);
+    FILE *file = rig_open_case(path, name);
+    while (fgets(line, sizeof line, file) && !rig_word(line, "case", of)) {
+        const char *text = rig_word(line, "weights", of);
         struct et_leaf *leaf = text ? et_leaves_find(l, of) : NULL;
         if (!text)
             continue;

@@ -130,6 +130,30 @@ rig_golden(const char *name)
     return f;
 }
 
+FILE *
+rig_open_case(const char *name, const char *text)
+{
+    static char line[1 << 16];
+    char found[128];
+    FILE *f = rig_golden(name);
+    while (fgets(line, sizeof line, f))
+        if (rig_word(line, "case", found) && strcmp(found, text) == 0)
+            return f;
+    bail("t/golden/%s has no case %s", name, text);
+    return f;
+}
+
+const char *
+rig_word(const char *line, const char *key, char name[128])
+{
+    size_t n = strlen(key);
+    if (strncmp(line, key, n) != 0 || line[n] != ' ')
+        return NULL;
+    size_t length = strcspn(line + n + 1, " \n");
+    snprintf(name, 128, "%.*s", (int)length, line + n + 1);
+    return line + n + 1 + length;
+}
+
 int
 rig_cases(const char *name, void (*each)(FILE *f, const char *text))
 {
