@@ -2,6 +2,7 @@
 /* golden.c: see golden.h. */
 #include "t/algorithms/golden.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,4 +235,107 @@ golden_check(struct formula *f, struct et_module *root, const char *name,
     FILE *file = rig_open_case("methods.txt", name);
     check_case(file, f, root, name, tolerance);
     fclose(file);
+}
+
+void
+golden_numbers(const char *key, int64_t n, float *out)
+{
+    static char line[LINE];
+    static float all[MOST];
+    int64_t found = -1;
+    FILE *file = rig_golden("methods.txt");
+    while (found < 0 && fgets(line, sizeof line, file))
+        if (strncmp(line, key, strlen(key)) == 0 && line[strlen(key)] == ' ')
+            found = read_numbers(line + strlen(key), all);
+    fclose(file);
+    if (found != n)
+        bail("t/golden/methods.txt: %s has %d numbers, not %d", key, (int)found,
+             (int)n);
+    memcpy(out, all, (size_t)n * sizeof *out);
+}
+
+/* ---- norms in low precision ---- */
+
+enum { PARTS = 4, NORM_MOST = 64 };
+
+/* What a norm gives: outputs, and the gradients of x, weight and bias. */
+struct normed {
+    int64_t n[PARTS];
+    float v[PARTS][NORM_MOST];
+};
+static const char *const part_name[PARTS] = {"y", "dx", "dw", "db"};
+
+static void
+evaluate_parts(struct formula *f, struct et_tensor *y, const struct et_leaves *l,
+               struct et_tensor *x, struct normed *out)
+{
+    float v[NORM_MOST];
+    struct et_tensor *of[PARTS - 1] = {x}, *part[PARTS] = {et_cast(f->g, y, ET_F32)};
+    for (int i = 0; i < l->n; i++)
+        of[1 + i] = l->v[i].param->tensor;
+    rig_values(1001, et_desc_count(&y->desc), v);
+    struct et_tensor *w = reals(f, v, y->desc.ndim, y->desc.shape);
+    struct et_tensor *loss = et_sum(f->g, et_mul(f->g, part[0], w), 0, false);
+    need(f->cx, et_grad(f->g, loss, of, PARTS - 1, part + 1));
+    need(f->cx, et_eval(f->g, part, PARTS));
+    for (int i = 0; i < PARTS; i++) {
+        out->n[i] = et_desc_count(&part[i]->desc);
+        need(f->cx, et_tensor_read(f->cx, part[i], out->v[i],
+                                   (size_t)out->n[i] * sizeof *out->v[i]));
+    }
+    et_graph_reset(f->g);
+    et_tensor_free(&w);
+}
+
+/* M in bf16, of make_methods.py's pairs around 96. */
+static void
+run_norm(struct formula *f, struct et_module *m, int ndim, const int64_t *shape,
+         struct normed *out)
+{
+    float v[NORM_MOST];
+    struct et_forward forward = {.g = f->g, .training = true};
+    struct et_leaves l;
+    int64_t n = 1;
+    for (int i = 0; i < ndim; i++)
+        n *= shape[i];
+    rig_values(1000, n, v);
+    for (int64_t i = 0; i < n; i++)
+        v[i] = i % 2 ? 192 - v[i - 1] : 96 + v[i];
+    struct et_tensor *x = reals(f, v, ndim, shape);
+    need(f->cx, et_module_bind(f->cx, m, f->dev, ET_PARAM, 17));
+    need(f->cx, et_module_leaves(f->cx, m, ET_PARAM, &l));
+    need(f->cx, et_graph_set_low_dtype(f->g, ET_BF16));
+    et_autocast(f->g, true);
+    struct et_tensor *y = et_forward(&forward, m, x);
+    et_autocast(f->g, false);
+    evaluate_parts(f, y, &l, x, out);
+    need(f->cx, et_graph_set_low_dtype(f->g, ET_NONE));
+    et_leaves_release(&l);
+    et_tensor_free(&x);
+}
+
+void
+golden_low_norm(struct formula *f, struct et_module *low, struct et_module *plain,
+                const char *method, int ndim, const int64_t *shape)
+{
+    /* A last place of bf16, of numbers from 1 to 2. */
+    const double tolerance = 1. / 128;
+    struct normed got, without;
+    float want[NORM_MOST];
+    char key[128];
+    run_norm(f, low, ndim, shape, &got);
+    run_norm(f, plain, ndim, shape, &without);
+    for (int i = 0; i < PARTS; i++) {
+        double far = 0;
+        snprintf(key, sizeof key, "%s_large_%s", method, part_name[i]);
+        golden_numbers(key, got.n[i], want);
+        is_near_array(got.v[i], want, got.n[i], tolerance,
+                      "in bf16, of a large mean, %s is Composer's", part_name[i]);
+        for (int64_t k = 0; k < got.n[i]; k++)
+            far = fmax(far, fabs((double)without.v[i][k] - want[k]));
+        /* A bias's gradient is the sum of those of outputs, whatever x is. */
+        if (i != PARTS - 1)
+            ok(far > 16 * tolerance, "... and not what a norm gives without it (%.2g)",
+               far);
+    }
 }

@@ -92,24 +92,16 @@ test_precision(struct formula *f, bool affine)
 static void
 test_golden(struct formula *f)
 {
-    char line[4096];
     float got[N], want[N];
-    const char *key = "low_precision_layernorm ";
-    FILE *file = rig_golden("methods.txt");
-    int n = 0;
-    while (fgets(line, sizeof line, file) && n == 0)
-        if (strncmp(line, key, strlen(key)) == 0) {
-            char *at = line + strlen(key);
-            for (; n < N; n++)
-                want[n] = strtof(at, &at);
-        }
-    fclose(file);
-    is_int(n, N, "there are numbers of Composer's");
+    golden_numbers("low_precision_layernorm", N, want);
     struct et_module *m = norms(f->cx, true);
     lower(f->cx, m);
     run_norm(f, m, ET_BF16, got);
     /* A last place of bf16 is 2^-8. */
     is_near_array(got, want, N, 1. / 256, "in bf16 it is what Composer's gives");
+    struct et_module *plain = norms(f->cx, true);
+    golden_low_norm(f, m, plain, "low_precision_layernorm", ET_SHAPE(ROWS, D));
+    et_module_free(&plain);
     et_module_free(&m);
 }
 
