@@ -4,11 +4,13 @@
  * from no other step's own time, and pauses are part of none (UX.md section 3). */
 #include "config.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/graph/graph_impl.h"
 #include "dist/run/rank_impl.h"
 #include "etude/state.h"
 #include "t/data/fixture.h"
@@ -25,11 +27,19 @@ static unsigned late_ms;
 
 /* Of all steps, in seconds. */
 struct sums {
-    double step, wait; /* step_ms, wait_ms */
-    double rest;       /* step_ms without own_ms */
-    bool positive;     /* own_ms, each time */
-    bool placed;       /* each record: in its epoch, behind its samples */
+    double step, wait;       /* step_ms, wait_ms */
+    double rest;             /* step_ms without own_ms */
+    double part[ETI_SPENTS]; /* forward_ms, backward_ms, optimizer_ms */
+    bool positive;           /* own_ms, each time */
+    bool placed;             /* each record: in its epoch, behind its samples */
 };
+
+/* Batch BA's kernels of PART, in seconds: each batch another time. */
+static double
+kernels_of(int ba, int part)
+{
+    return 1e-3 * (ba + 1) * part;
+}
 
 /* The other rank. */
 static et_status
@@ -76,6 +86,8 @@ train(struct et_callback *c, struct et_comm *comm, struct etd_rank *rank,
         need(c->cx, c->type->run(c, ET_EVENT_AFTER_DATALOADER, s, NULL));
         waited += wait_in(c->cx, comm, STEP_MS);
         control->wait(control);
+        for (int i = ETI_SPENT_FORWARD; i < ETI_SPENTS; i++)
+            s->graph->spent[i] += kernels_of(ba, i);
         s->timestamp.batch++;
         s->timestamp.epoch = s->timestamp.batch / EPOCH;
         s->timestamp.sample = 3 * s->timestamp.batch;
@@ -95,6 +107,12 @@ train(struct et_callback *c, struct et_comm *comm, struct etd_rank *rank,
     is_int(rank->board->rank[0].step, BEFORE + BATCHES, "and so with each that ends");
     return waited;
 }
+
+static const char *const part_names[ETI_SPENTS] = {
+    [ETI_SPENT_FORWARD] = "forward_ms",
+    [ETI_SPENT_BACKWARD] = "backward_ms",
+    [ETI_SPENT_UPDATE] = "optimizer_ms",
+};
 
 static double
 number(const struct et_record *r, const char *name)
@@ -129,6 +147,8 @@ read_all(int fd, struct sums *out)
             out->wait += 1e-3 * batches * number(&r, "wait_ms");
             out->rest +=
                 1e-3 * batches * (number(&r, "step_ms") - number(&r, "own_ms"));
+            for (int i = ETI_SPENT_FORWARD; i < ETI_SPENTS; i++)
+                out->part[i] += 1e-3 * batches * number(&r, part_names[i]);
             out->positive &= number(&r, "own_ms") > 0;
             out->placed &= r.ep == ba / EPOCH && r.sp == 3 * ba;
         }
@@ -162,6 +182,88 @@ test_pause(void)
     et_ctx_free(&cx);
 }
 
+/* ---- while batches end ---- */
+
+static _Thread_local double own_now = 1000;
+static _Thread_local bool trains;
+static const double DATA = 0x1p-9; /* of each batch: two looks at the clock */
+
+/* Each thread's own: the sender's looks are a second apart. */
+static double
+two_clocks(void)
+{
+    return own_now += trains ? 0x1p-10 : 1;
+}
+
+/* Batches end one after the other for a second, in which the sender looks a hundred
+ * times; what it wrote, into BYTES; how many bytes. */
+static size_t
+train_without_pause(struct et_ctx *cx, char *bytes, size_t room)
+{
+    struct etd_rank rank = {.cx = cx, .world = 1};
+    struct et_state s = {.cx = cx};
+    struct et_callback *c;
+    struct et_comm *comm;
+    int pipes[2];
+    if (pipe(pipes) != 0 || fcntl(pipes[1], F_SETPIPE_SZ, (int)room) < 0)
+        bail("no pipe");
+    need(cx, etd_board_new(cx, 1, &rank.board));
+    need(cx, etd_sender_start(cx, pipes[1], 0, &rank.sender));
+    need(cx, et_comm_new(cx, &others, NULL, 0, 1, &comm));
+    need(cx, etd_rank_watch(&rank, comm, &c));
+    trains = true;
+    need(cx, c->type->run(c, ET_EVENT_FIT_START, &s, NULL));
+    for (double end = eti_system.monotonic() + 1; eti_system.monotonic() < end;) {
+        need(cx, c->type->run(c, ET_EVENT_BEFORE_DATALOADER, &s, NULL));
+        need(cx, c->type->run(c, ET_EVENT_AFTER_DATALOADER, &s, NULL));
+        s.timestamp.batch++;
+        s.timestamp.epoch = s.timestamp.batch / EPOCH;
+        s.timestamp.sample = 3 * s.timestamp.batch;
+        need(cx, c->type->run(c, ET_EVENT_BATCH_END, &s, NULL));
+    }
+    trains = false;
+    et_callback_free(&c);
+    et_comm_close(&comm);
+    etd_sender_stop(&rank.sender);
+    etd_board_free(&rank.board);
+    close(pipes[1]);
+    size_t n = 0;
+    for (ssize_t got; (got = read(pipes[0], bytes + n, room - n)) > 0;)
+        n += (size_t)got;
+    close(pipes[0]);
+    return n;
+}
+
+/* What is told is of whole batches, also where one ends while it is read: each takes as
+ * long for its data. */
+static void
+test_whole_batches(void)
+{
+    static char bytes[1 << 20];
+    struct et_ctx *cx = need_ctx();
+    struct eti_seams seams = eti_system;
+    struct et_log_entry entry[NUMBERS];
+    struct etd_packet f;
+    struct et_record r;
+    size_t used;
+    int records = 0, whole = 0, placed = 0;
+    seams.monotonic = two_clocks;
+    eti_ctx_set_seams(cx, &seams);
+    size_t n = train_without_pause(cx, bytes, sizeof bytes);
+    for (size_t at = 0; etd_packet_next(bytes + at, n - at, &f, &used) == 1;
+         at += used) {
+        if (!etd_packet_record(&f, entry, NUMBERS, &r) || isnan(number(&r, "data_ms")))
+            continue;
+        records++;
+        whole += fabs(number(&r, "data_ms") - 1e3 * DATA) < EXACT;
+        placed += r.ep == r.ba / EPOCH && r.sp == 3 * r.ba;
+    }
+    ok(records >= 10, "a second of batches is told of %d times", records);
+    is_int(whole, records, "each time with the times of whole batches");
+    is_int(placed, records, "and with the place of the last of them");
+    et_ctx_free(&cx);
+}
+
 int
 main(void)
 {
@@ -173,9 +275,11 @@ main(void)
     struct sums said = {.positive = true, .placed = true};
     int pipes[2];
     test_pause();
+    test_whole_batches();
     if (pipe(pipes) != 0)
         bail("no pipe");
     need(cx, et_device_open(cx, "ref", 0, 1, &state.dev));
+    need(cx, et_graph_new(cx, state.dev, &state.graph));
     need(cx, etd_board_new(cx, 1, &rank.board));
     need(cx, etd_sender_start(cx, pipes[1], 0, &rank.sender));
     need(cx, et_comm_new(cx, &others, NULL, 0, 2, &comm));
@@ -188,6 +292,13 @@ main(void)
     is_near(said.wait, waited, EXACT,
             "what finished steps waited for others is all that wait_ms has");
     is_near(said.rest, waited, EXACT, "and all that own_ms has not");
+    for (int i = ETI_SPENT_FORWARD; i < ETI_SPENTS; i++) {
+        double all_batches = 0;
+        for (int ba = 0; ba < BATCHES; ba++)
+            all_batches += kernels_of(ba, i);
+        is_near(said.part[i], all_batches, EXACT,
+                "%s has the kernels of its batches, and of no others", part_names[i]);
+    }
     ok(said.positive, "which is never nothing");
     ok(said.placed, "each record has the epoch and the samples of its batch");
     ok(said.step < all - 1e-3 * (BATCHES * PAUSE_MS + 3 * OTHER_MS),
@@ -199,6 +310,7 @@ main(void)
     etd_board_free(&rank.board);
     close(pipes[0]);
     close(pipes[1]);
+    et_graph_free(&state.graph);
     et_device_close(&state.dev);
     et_ctx_free(&cx);
     return done();
