@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/journal/events.h"
 #include "dist/run/supervisor.h"
 #include "t/data/fixture.h"
 #include "t/dist/scripted.h"
@@ -435,6 +436,20 @@ crash_early(struct etd_rank *r, int start)
     return 0;
 }
 
+/* How the log of DIRECTORY says that batches are thinned: events.h. */
+static uint32_t
+thinned(const char *directory)
+{
+    char path[256];
+    unsigned char head[16] = {0};
+    snprintf(path, sizeof path, "%s/events.log", directory);
+    FILE *f = fopen(path, "r");
+    if (!f || fread(head, sizeof head, 1, f) != 1)
+        bail("no log in %s", directory);
+    fclose(f);
+    return head[12] | head[13] << 8 | head[14] << 16 | (uint32_t)head[15] << 24;
+}
+
 static void
 test_not_again(void)
 {
@@ -446,6 +461,7 @@ test_not_again(void)
     is_int(all->starts[0], 1, "after its first crash");
     l = launch_of("between", 2);
     l.restart = true;
+    l.config.record_interval = ET_BATCHES(3);
     crash = &crashes[0];
     launch(&l, crash_again);
     hear_until(is_said, 1, "a crash");
@@ -455,6 +471,8 @@ test_not_again(void)
            "one that is asked to end before it is started again ends at once");
     is_str(facts("between"), "preempted 75 2",
            "and can be gone on with: it is opened again to write that down");
+    is_int(thinned("between"), 3 | ETI_THINNED_BATCHES,
+           "with the interval of its records");
     is_int(all->starts[0], 1, "it is not started again");
 }
 

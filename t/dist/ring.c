@@ -569,6 +569,50 @@ open_file(void)
     return fd;
 }
 
+/* A second goes by, in which the sender has time. */
+static void
+pass_second(void)
+{
+    const int before = atomic_load(&looks);
+    double end = eti_system.monotonic() + 120;
+    atomic_store(&sender_now, atomic_load(&sender_now) + 1);
+    while (atomic_load(&looks) < before + 10)
+        if (usleep(1000), eti_system.monotonic() > end)
+            bail("the sender's thread stands still");
+}
+
+/* Records that there is no room for are told of when their number has changed. */
+static void
+test_dropped(void)
+{
+    struct et_log_entry entry[3];
+    struct eti_seams seams = eti_system;
+    struct et_ctx *cx = need_ctx();
+    struct etd_sender *s;
+    int fd = open_file(), told = 0;
+    seams.monotonic = sender_clock;
+    eti_ctx_set_seams(cx, &seams);
+    name_numbers(entry, 3, 0);
+    need(cx, etd_sender_start(cx, fd, 0, &s));
+    etd_sender_watch(s, NULL, NULL);
+    for (int times = 0; told == 0 && times < 1000; times++) {
+        for (int i = 0; i < 3 * ETD_RING_SLOTS; i++) {
+            const struct et_record r = batch(i, entry, 3);
+            etd_sender_sink(s)->write(etd_sender_sink(s), &r);
+        }
+        pass_second();
+        pass_second();
+        told = count_text(fd, "dropped");
+    }
+    is_int(told, 1, "how many records were left out is told");
+    for (int i = 0; i < 4; i++)
+        pass_second();
+    etd_sender_stop(&s);
+    is_int(count_text(fd, "dropped"), 1, "and not again while it is the same");
+    close(fd);
+    et_ctx_free(&cx);
+}
+
 /* Ranks that end as soon as they have begun. (The thread of most will not have run by
  * then.) */
 static void
@@ -634,6 +678,7 @@ main(void)
     test_sender(cx);
     test_flush();
     test_stuck(cx);
+    test_dropped();
     test_last(cx);
     test_commands(cx);
     et_ctx_free(&cx);
