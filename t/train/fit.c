@@ -254,6 +254,49 @@ test_parts(struct et_ctx *cx)
     run_close(&other);
 }
 
+/* A run whose end is counted in what it does not have would go on for ever. */
+static void
+test_uncounted(struct et_ctx *cx)
+{
+    static const struct et_time tokens = {100, ET_TIME_TOKEN},
+                                iterations = {2, ET_TIME_ITERATION};
+    const struct et_checkpoint_config often = {.directory = "none", .interval = tokens},
+                                      listed = {.directory = "none",
+                                                .interval = ET_NEVER,
+                                                .at = &tokens,
+                                                .n_at = 1};
+    const struct {
+        struct run_setup setup;
+        const char *why;
+    } rows[] = {
+        {{.n = 8, .max_duration = tokens},
+         "max_duration 100tok counts tokens, and the training data have none"},
+        {{.n = 8, .max_duration = iterations},
+         "max_duration 2iter counts iterations: it needs an iteration_length"},
+        {{.n = 8, .evaluate = true, .eval_interval = tokens},
+         "evaluator 'eval': an interval of 100tok counts tokens, and the training data "
+         "have none"},
+        {{.n = 8, .evaluate = true, .eval_interval = iterations},
+         "evaluator 'eval': an interval of 2iter counts iterations: it needs an "
+         "iteration_length"},
+        {{.n = 8, .checkpoint = &often},
+         "checkpoint: an interval of 100tok counts tokens, and the training data have "
+         "none"},
+        {{.n = 8, .checkpoint = &listed},
+         "checkpoint: a save at 100tok counts tokens, and the training data have none"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct run r;
+        struct tape tape;
+        prepare(&r, cx, &tape, rows[i].setup);
+        run_start(&r);
+        et_status status = et_trainer_fit(r.trainer, ET_TIME_UNSET);
+        const char *why = take_error(cx);
+        ok(status == ET_EINVAL && strcmp(why, rows[i].why) == 0, "%s", rows[i].why);
+        run_close(&r);
+    }
+}
+
 /* ---- parts that are not trained ---- */
 
 enum { MOST_VALUES = 1 << 18 };
@@ -320,6 +363,7 @@ main(void)
     test_rates(cx);
     test_new_schedule(cx);
     test_parts(cx);
+    test_uncounted(cx);
     test_frozen(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
