@@ -356,6 +356,10 @@ refuses "a directory that holds a run" 73 E7002 "(finished): use --resume, --aut
 touch file
 refuses "a file for a directory" 73 E7002 "cannot make file: it is no folder" train good.yaml --run_directory file
 says err "  hint: " "with what to try"
+refuses "a bucket for a directory" 73 E7002 "s3://bucket/run: a run is kept in a folder of this machine" \
+    train good.yaml --run_directory s3://bucket/run
+[ ! -e s3: ]
+ok $? "and no folder is called so"
 refuses "a directory in a file" 73 E7002 "cannot make file: it is no folder" train good.yaml --run_directory file/x
 refuses "a log that cannot be written" 73 E7002 "cannot write file/x: Not a directory" \
     train good.yaml --log-file file/x

@@ -83,11 +83,24 @@ take_directory(struct et_run *r, const char *directory)
     return ET_OK;
 }
 
+/* A folder called "s3:" would be taken for a bucket. */
+static et_status
+refuse_remote(struct et_ctx *cx, const char *directory)
+{
+    if (!strstr(directory, "://"))
+        return ET_OK;
+    et_status status = ET_FAIL(
+        cx, ET_EINVAL, "%s: a run is kept in a folder of this machine", directory);
+    et_hint(cx, "train into a folder, and copy it, or a bucket that is mounted as one");
+    return status;
+}
+
 static et_status
 claim(struct et_run *r, const char *directory)
 {
     if (!directory)
         return claim_default(r);
+    ET_TRY(refuse_remote(r->cx, directory));
     ET_TRY(take_directory(r, directory));
     ET_TRY(refuse_used(r));
     ET_TRY(eti_make_parents(r->cx, r->directory));
