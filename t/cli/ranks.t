@@ -144,6 +144,16 @@ cp err.0 err
 is "$code0" 1 "rank 1 is killed: rank 0 ends with 1"
 says err 'rank 1 is gone' "and names it"
 
+# ---- names with the number of ranks ----
+
+run train r.yaml -n 2 --run_directory named 'checkpoint.name=w{world_size}' \
+    'loggers=[file: {filename: "of{local_world_size}.txt"}]' 'callbacks=[weights_saver: {name: "u{world_size}"}]'
+is "$code" 0 "a run of two ranks, whose number is in names"
+[ "$(grep -h '"label"' named/checkpoints/*/MANIFEST | sort -u)" = '  "label": "w2",' ]
+ok $? "that of a checkpoint has it"
+[ -s named/of2.txt ] && [ -s named/weights/u2.safetensors ]
+ok $? "and those of a log and of saved weights"
+
 # ---- what does not fit ----
 
 p=$(port)

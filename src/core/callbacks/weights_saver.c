@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 
 #include "core/callbacks/callbacks.h"
-#include "etude/checkpoint.h"
+#include "core/checkpoint/label.h"
 
 enum { LABEL = 128 };
 
@@ -64,7 +64,8 @@ check(struct et_ctx *cx, const void *options)
     const struct options *o = options;
     const struct et_timestamp zero = {0};
     char label[LABEL];
-    if (et_checkpoint_label(cx, o->name, "run", &zero, label, sizeof label) == ET_OK &&
+    if (eti_checkpoint_label(cx, o->name, "run", 1, &zero, label, sizeof label) ==
+            ET_OK &&
         !strchr(o->name, '/'))
         return ET_OK;
     et_error_clear(cx);
@@ -132,8 +133,8 @@ save(struct et_callback *self, const struct et_state *s, struct et_log *log)
     const struct eti_best none = {0};
     char label[LABEL], path[LABEL + 32];
     bool saved;
-    ET_TRY(et_checkpoint_label(self->cx, o->name, s->run_name, &s->timestamp, label,
-                               sizeof label));
+    ET_TRY(eti_checkpoint_label(self->cx, o->name, s->run_name, s->world, &s->timestamp,
+                                label, sizeof label));
     snprintf(path, sizeof path, "weights/%s.safetensors", label);
     const struct eti_best_options file = {.save_path = path};
     return eti_best_save(self, &file, &none, s, NAN, log, &saved);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* label.c: the name that people give a checkpoint: a template filled in. */
+#include "core/checkpoint/label.h"
+
 #include "etude/checkpoint.h"
 #include "core/base/need.h"
 
@@ -10,12 +12,12 @@
 /* Filling one template. */
 struct filling {
     const char *run_name;
+    int world; /* ranks, all of this machine; the first fills it */
     const struct et_timestamp *ts;
 };
 
 /* The text of placeholder NAME (N bytes) in BUF: its length, as snprintf has it; -1
- * where there is none. Source: spec/trainer.md 8.2. This process is all ranks there
- * are. */
+ * where there is none. Source: spec/trainer.md 8.2. */
 static int
 fill_one(const struct filling *f, const char *name, size_t n, char *buf, size_t size)
 {
@@ -27,8 +29,8 @@ fill_one(const struct filling *f, const char *name, size_t n, char *buf, size_t 
         {"rank", 0},
         {"local_rank", 0},
         {"node_rank", 0},
-        {"world_size", 1},
-        {"local_world_size", 1},
+        {"world_size", f->world},
+        {"local_world_size", f->world},
         {"epoch", ts->epoch},
         {"batch", ts->batch},
         {"batch_in_epoch", ts->batch_in_epoch},
@@ -58,11 +60,10 @@ fill_one(const struct filling *f, const char *name, size_t n, char *buf, size_t 
 }
 
 et_status
-et_checkpoint_label(struct et_ctx *cx, const char *pattern, const char *run_name,
-                    const struct et_timestamp *ts, char *buf, size_t size)
+eti_checkpoint_label(struct et_ctx *cx, const char *pattern, const char *run_name,
+                     int world, const struct et_timestamp *ts, char *buf, size_t size)
 {
-    ETI_NEED(cx, pattern, buf);
-    const struct filling f = {run_name, ts};
+    const struct filling f = {run_name, world, ts};
     size_t used = 0;
     buf[0] = '\0';
     for (const char *p = pattern; *p;) {
@@ -83,4 +84,12 @@ et_checkpoint_label(struct et_ctx *cx, const char *pattern, const char *run_name
         p = n ? p + n : close + 1;
     }
     return ET_OK;
+}
+
+et_status
+et_checkpoint_label(struct et_ctx *cx, const char *pattern, const char *run_name,
+                    const struct et_timestamp *ts, char *buf, size_t size)
+{
+    ETI_NEED(cx, pattern, buf);
+    return eti_checkpoint_label(cx, pattern, run_name, 1, ts, buf, size);
 }

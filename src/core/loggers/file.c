@@ -64,23 +64,26 @@ struct state {
 
 /* ---- the file's name ---- */
 
-/* A run is one rank of one process on one node, so far. */
+/* The first rank of one machine writes it. */
+enum field { RUN_NAME, FIRST, WORLD };
 static const struct {
-    const char *name, *value; /* NULL: the run's name */
+    const char *name;
+    enum field what;
 } fields[] = {
-    {"run_name", NULL},        {"rank", "0"},
-    {"local_rank", "0"},       {"world_size", "1"},
-    {"local_world_size", "1"}, {"node_rank", "0"},
+    {"run_name", RUN_NAME}, {"rank", FIRST},      {"local_rank", FIRST},
+    {"world_size", WORLD},  {"node_rank", FIRST}, {"local_world_size", WORLD},
 };
 enum { N_FIELDS = sizeof fields / sizeof *fields };
 
-/* TEMPLATE with its fields filled in. EINVAL if a field is unknown or the name too
- * long. */
+/* TEMPLATE with its fields filled in, of a run of WORLD ranks. EINVAL if a field is
+ * unknown or the name too long. */
 static et_status
-format_name(struct et_ctx *cx, const char *template, const char *run_name, char *buf,
-            size_t size)
+format_name(struct et_ctx *cx, const char *template, const char *run_name, int world,
+            char *buf, size_t size)
 {
     size_t used = 0;
+    char ranks[16];
+    snprintf(ranks, sizeof ranks, "%d", world);
     for (const char *p = template; *p;) {
         const char *piece = p;
         size_t n = strcspn(p, "{");
@@ -96,7 +99,9 @@ format_name(struct et_ctx *cx, const char *template, const char *run_name, char 
                     "filename: {%.*s is not one of {run_name} {rank} "
                     "{local_rank} {world_size} {local_world_size} {node_rank}",
                     (int)(n < 32 ? n : 32), p + 1);
-            piece = fields[i].value ? fields[i].value : run_name;
+            piece = fields[i].what == RUN_NAME ? run_name
+                    : fields[i].what == WORLD  ? ranks
+                                               : "0";
             p += n + 2;
             n = strlen(piece);
         } else {
@@ -116,7 +121,7 @@ check(struct et_ctx *cx, const void *options)
 {
     const struct options *o = options;
     char name[NAME];
-    return format_name(cx, o->filename, "", name, sizeof name);
+    return format_name(cx, o->filename, "", 1, name, sizeof name);
 }
 
 /* ---- lines ---- */
@@ -218,7 +223,8 @@ open_file(struct et_callback *self, const struct et_state *s)
     struct state *l = self->state;
     char name[NAME];
     ET_TRY(check_alone(self, s));
-    ET_TRY(format_name(self->cx, o->filename, s->run_name, name, sizeof name));
+    ET_TRY(
+        format_name(self->cx, o->filename, s->run_name, s->world, name, sizeof name));
     ET_TRY(eti_output_open(self->cx, self->run_directory, name, &l->file));
     if (o->overwrite && ftruncate(fileno(l->file.f), 0) != 0)
         return ET_FAIL(self->cx, ET_EIO, "cannot empty %s", name);

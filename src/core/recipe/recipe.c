@@ -53,7 +53,7 @@ static const struct et_option checkpoint_table[] = {
         .flags = ET_OPT_LATER | ET_OPT_RESUME),
     ROW(keep, INT, "newest checkpoints to keep; -1 = all", .def = "3", .min = -1,
         .max = UNBOUNDED),
-    ROW(name, TEXT, "label; {epoch} and {batch} are filled in",
+    ROW(name, TEXT, "label; {epoch}, {batch}, {run_name} and others are filled in",
         .def = "ep{epoch}-ba{batch}", .flags = ET_OPT_OUTPUT),
     ROW(weights_only, BOOL, "leave out what resuming needs", .def = "false"),
     ROW(on_failure, ENUM, "when one cannot be written", .def = "continue",

@@ -13,6 +13,7 @@
 
 #include "core/base/need.h"
 #include "core/base/seams.h"
+#include "core/checkpoint/label.h"
 #include "core/checkpoint/writer.h"
 #include "core/trainer/checkpoint.h"
 #include "core/trainer/loop.h"
@@ -140,8 +141,8 @@ eti_saver_begin(struct et_trainer *t)
     if (!c || !c->directory || p->config->dry)
         return ET_OK;
     ET_TRY(eti_describe_data(t, data, sizeof data)); /* while they are what they were */
-    ET_TRY(et_checkpoint_label(s->cx, label_of(c), s->run_name, &s->timestamp, label,
-                               sizeof label));
+    ET_TRY(eti_checkpoint_label(s->cx, label_of(c), s->run_name, s->world,
+                                &s->timestamp, label, sizeof label));
     if (s->rank == 0)
         ET_TRY(clean(s->cx, c->directory));
     own->last_batch =
@@ -432,8 +433,8 @@ fill_manifest(struct eti_part *p, struct eti_manifest *m)
     snprintf(m->run_name, sizeof m->run_name, "%s", s->run_name);
     snprintf(m->recipe, sizeof m->recipe, "%s", c->recipe ? c->recipe : "");
     ET_TRY(eti_describe_data(p->t, m->data, sizeof m->data));
-    return et_checkpoint_label(s->cx, label_of(c), s->run_name, &s->timestamp, m->label,
-                               sizeof m->label);
+    return eti_checkpoint_label(s->cx, label_of(c), s->run_name, s->world,
+                                &s->timestamp, m->label, sizeof m->label);
 }
 
 /* Once: a pattern that nothing fits is one that was not meant so. */
