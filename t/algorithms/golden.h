@@ -13,9 +13,9 @@ void golden_check(struct formula *f, struct et_module *root, const char *name,
                   double tolerance);
 /* The N numbers of the line "KEY v v ..."; the test ends if it has not so many. */
 void golden_numbers(const char *key, int64_t n, float *out);
-/* LOW is a norm that METHOD has replaced, PLAIN one that it has not, both of the same
- * numbers. Tests that in bf16, of values with a mean of 96, LOW gives Composer's outputs
- * and gradients, the lines "METHOD_large_...", and PLAIN others. */
+/* LOW is a norm that METHOD has replaced, PLAIN one that it has not, of the same
+ * numbers. Tests that in bf16, of values with a mean of 96, LOW gives Composer's
+ * outputs and gradients, the lines "METHOD_large_...", and PLAIN others. */
 void golden_low_norm(struct formula *f, struct et_module *low, struct et_module *plain,
                      const char *method, int ndim, const int64_t *shape);
 /* Releases SURGERY, of which STATUS says how it went: the test ends if it did not.

@@ -265,8 +265,8 @@ test_same(int world, const char *name, const char *recipe, int64_t accum)
 
 static const struct {
     const char *name, *options;
-    /* How far several ranks may be from one. OWN: it pairs, picks or looks around within
-     * a rank's batch, so that they do something else. */
+    /* How far several ranks may be from one. OWN: it pairs, picks or looks around
+     * within a rank's batch, so that they do something else. */
     double bound;
 } algorithms[] = {
     {"blurpool", "{min_channels: 1}", ROUNDING},
