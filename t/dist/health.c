@@ -199,8 +199,8 @@ two_clocks(void)
     return own_now += trains ? 0x1p-10 : 1;
 }
 
-/* Batches end one after the other until the sender has woken some hundred times; what it
- * wrote, into BYTES; how many bytes. */
+/* Batches end one after the other until the sender has woken some hundred times; what
+ * it wrote, into BYTES; how many bytes. */
 static size_t
 train_without_pause(struct et_ctx *cx, char *bytes, size_t room)
 {
