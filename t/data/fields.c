@@ -116,7 +116,7 @@ static et_status
 read_all_kinds(const struct et_dataset *self, int64_t at, struct et_sample *out,
                struct et_error *why)
 {
-    static const int64_t large = (int64_t)1 << 40;
+    const double large = 0x1p40;
     static const uint16_t half = 0x3e00; /* 1.5 */
     uint8_t *image = et_sample_room(out, 0, SIDE * SIDE);
     uint8_t *mask = et_sample_room(out, 1, SIDE * SIDE);
@@ -132,9 +132,7 @@ read_all_kinds(const struct et_dataset *self, int64_t at, struct et_sample *out,
     out->v[0].pixels = et_pixels_hwc(image, 1, SIDE, SIDE);
     out->v[1].pixels = et_pixels_hwc(mask, 1, SIDE, SIDE);
     out->v[2].data = values;
-    out->v[3].data = at == 11 ? &large : NULL;
-    if (at != 11)
-        et_sample_number(out, 3, (double)-at);
+    et_sample_number(out, 3, at == 11 ? large : (double)-at);
     out->v[4].data = &half;
     return ET_OK;
 }
@@ -584,7 +582,38 @@ test_refused(void)
     take_error(cx);
 }
 
+/* Facts of one field more than fit, the last of them the attention mask. */
+static void
+test_counted(void)
+{
+    struct setup s = setup(1);
+    struct et_data_facts *f = &made.facts;
+    et_facts_stream(f, 100, 50);
+    is_int(et_facts_classes(f), 0, "a vocabulary is no number of classes");
+    et_facts_images(f, 1, 1, 4, 4, 9);
+    is_int(et_facts_classes(f), 9, "that of labels is");
+    describe_sequences(1);
+    while (f->n_fields < ET_MAX_FIELDS) {
+        static char name[ET_MAX_FIELDS][16];
+        struct et_field more = FIELD(name[f->n_fields], ET_FIELD_VALUES, ET_F32, 0, 0);
+        snprintf(name[f->n_fields], sizeof name[0], "v%d", f->n_fields);
+        et_facts_add(f, &more);
+    }
+    is_int(et_dataset_open(cx, &of_samples, &s.options, &s.data), ET_EINVAL,
+           "the attention mask is one of the fields that there is room for");
+    ok(strstr(take_error(cx), "has 9 fields, more than 8") != NULL, "and counted");
+    et_dataset_close(&s.data);
+    f->wants_attention_mask = false;
+    is_int(et_dataset_open(cx, &of_samples, &s.options, &s.data), ET_OK,
+           "all others may be there without it");
+    end(&s);
+}
+
 /* A sample that is not as its data set says ends the run. */
+static struct {
+    int64_t at, h, w;
+} odd;
+
 static et_status
 read_small(const struct et_dataset *self, int64_t at, struct et_sample *out,
            struct et_error *why)
@@ -592,7 +621,8 @@ read_small(const struct et_dataset *self, int64_t at, struct et_sample *out,
     static const uint8_t pixels[16];
     (void)self;
     (void)why;
-    out->v[0].pixels = et_pixels_hwc(pixels, 1, at == 2 ? 3 : 4, 4);
+    out->v[0].pixels =
+        et_pixels_hwc(pixels, 1, at == odd.at ? odd.h : 4, at == odd.at ? odd.w : 4);
     et_sample_number(out, 1, 0);
     return ET_OK;
 }
@@ -600,17 +630,77 @@ read_small(const struct et_dataset *self, int64_t at, struct et_sample *out,
 static void
 test_other_size(void)
 {
-    struct setup s = setup(4);
-    const struct et_batch *b;
-    made = (struct made){.sample = read_small};
-    s.options.common.max_corrupt = 0.9;
-    et_facts_images(&made.facts, 4, 1, 4, 4, 1);
-    begin(&s);
-    is_int(et_loader_next(cx, s.loader, &b), ET_EINVAL,
-           "an image of another size than the data set's ends the run");
-    ok(strstr(take_error(cx), "made: sample 2 has a 'image' of another size") != NULL,
-       "with its number");
-    end(&s);
+    static const struct {
+        int64_t side, h, w; /* side: what the data set says */
+    } rows[] = {{4, 3, 4}, {4, 4, 3}, {4, 5, 4}, {4, 4, 5}, {-1, 0, 4}, {-1, 4, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct setup s = setup(4);
+        const struct et_batch *b;
+        made = (struct made){.sample = read_small};
+        odd.at = 2;
+        odd.h = rows[i].h;
+        odd.w = rows[i].w;
+        s.options.common.max_corrupt = 0.9;
+        need(cx, et_options_set(cx, table, &s.options, "transforms",
+                                "[resize: {size: 4}]"));
+        et_facts_images(&made.facts, 4, 1, rows[i].side, rows[i].side, 1);
+        begin(&s);
+        is_int(et_loader_next(cx, s.loader, &b), ET_EINVAL,
+               "an image of %d x %d, of a data set of %d, ends the run", (int)odd.h,
+               (int)odd.w, (int)rows[i].side);
+        ok(strstr(take_error(cx), "made: sample 2 has a 'image' of another size") !=
+               NULL,
+           "with its number");
+        end(&s);
+    }
+}
+
+/* What stands for samples that cannot be read is as the data set says, whatever that
+ * is. */
+static et_status
+read_zeros(const struct et_dataset *self, int64_t at, struct et_sample *out,
+           struct et_error *why)
+{
+    (void)at;
+    (void)why;
+    for (int i = 0; i < self->facts.n_fields; i++)
+        if (eti_sample_zero(out, i) != ET_OK)
+            return ET_ENOMEM;
+    return ET_OK;
+}
+
+static void
+test_zeros(void)
+{
+    struct et_rng r = et_rng_at(11, ET_RNG_DATA, 0);
+    int wrong = 0;
+    for (int k = 0; k < 50; k++) {
+        const int64_t C = 1 + (int64_t)et_rng_below(&r, 4),
+                      h = 1 + (int64_t)et_rng_below(&r, 9),
+                      w = 1 + (int64_t)et_rng_below(&r, 9);
+        const struct et_field all[] = {
+            FIELD("image", ET_FIELD_IMAGE, ET_U8, 3, C, h, w),
+            FIELD("target", ET_FIELD_MASK, ET_U8, 2, h, w),
+            FIELD("values", ET_FIELD_VALUES, ET_F64, 2, w, h),
+            FIELD("tokens", ET_FIELD_TOKENS, ET_I32, 1, w),
+        };
+        struct setup s = setup(1);
+        made = (struct made){.sample = read_zeros, .facts = {.n_samples = 1}};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+            et_facts_add(&made.facts, &all[i]);
+        begin(&s);
+        const struct et_batch *b = next(&s);
+        for (int f = 0; f < 4; f++) {
+            const struct et_desc *d = &b->field[f].desc;
+            for (int a = 0; a < all[f].ndim; a++)
+                wrong += d->shape[a + 1] != all[f].shape[a];
+            for (int64_t i = 0; i < et_desc_count(d); i++)
+                wrong += b->field[f].host.i32[i] != 0;
+        }
+        et_loader_release(s.loader, b);
+        end(&s);
+    }
+    is_int(wrong, 0, "a sample of zeros is one of its data set, of any shape");
 }
 
 int
@@ -628,7 +718,9 @@ main(void)
     test_too_long();
     test_buckets();
     test_refused();
+    test_counted();
     test_other_size();
+    test_zeros();
     et_device_close(&dev);
     et_ctx_free(&cx);
     return done();

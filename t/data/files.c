@@ -2,12 +2,15 @@
 /* Data sets that are files of pictures: which they find, of which class, with which
  * mask, and that a sample shows what its file does; broken files. */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/base/seams.h"
 #include "core/data/loader_impl.h"
+#include "core/data/picture_list.h"
 #include "etude/algorithm.h"
 #include "etude/data.h"
 #include "t/data/fixture.h"
@@ -199,12 +202,108 @@ fractions(void)
        "a file can list them");
     et_loader_release(r.loader, b);
     end(&r);
-    write_bytes("list.txt", "d/1.png", 7);
-    is_int(begin(&r, "imagefolder", "flat",
-                 (const char *const[]){"files", path, "transforms", middle, NULL}),
-           ET_EFORMAT, "one of a class that there is not is refused");
-    ok(strstr(take_error(cx), "'d/1.png'"), "and named");
+    static const char *const refused[] = {"d/1.png", "b", "1.png", "/b/1.png"};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        char name[32];
+        write_bytes("list.txt", refused[i], strlen(refused[i]));
+        is_int(begin(&r, "imagefolder", "flat",
+                     (const char *const[]){"files", path, "transforms", middle, NULL}),
+               ET_EFORMAT, "a line that begins with no class and '/' is refused");
+        snprintf(name, sizeof name, "'%s'", refused[i]);
+        ok(strstr(take_error(cx), name), "and named: %s", name);
+        end(&r);
+    }
+    write_bytes("list.txt", "dog/c.png", 9);
+    need(cx, begin(&r, "imagefolder", "set",
+                   (const char *const[]){"split", "test", "files", path, "transforms",
+                                         middle, NULL}));
+    b = next(&r);
+    ok(b->n_samples == 1 && shows(b, 0, "grey.png", 3),
+       "what is listed to evaluate with lies in val");
+    et_loader_release(r.loader, b);
     end(&r);
+}
+
+/* The names of the pictures that are to test with, of 40 in the folder NAME, one behind
+ * the other. */
+static void
+tested(const char *name, char *out, size_t size)
+{
+    struct reader r;
+    size_t n = 0;
+    for (int i = 0; i < 40; i++) {
+        char one[96];
+        snprintf(one, sizeof one, "%s/%c/%d.png", name, 'a' + i % 3, i);
+        put(one, "rgb.png");
+    }
+    need(cx, begin(&r, "imagefolder", name,
+                   (const char *const[]){"split", "test", "test_fraction", "0.5",
+                                         "transforms", middle, NULL}));
+    const struct eti_picture_list *l = r.data->state;
+    for (int64_t i = 0; i < l->n && n < size; i++)
+        n += (size_t)snprintf(out + n, size - n, "%s ",
+                              strrchr(eti_string(&l->files, i), '/'));
+    end(&r);
+}
+
+static void
+moved(void)
+{
+    char one[1024], other[1024];
+    tested("here/pictures", one, sizeof one);
+    tested("there", other, sizeof other);
+    is_str(one, other, "which pictures are to test with does not hang on their folder");
+}
+
+/* ---- files that are read in pieces ---- */
+
+static struct {
+    struct eti_seams seams;
+    atomic_int opened, closed; /* by whatever thread */
+} pieces;
+
+static ssize_t
+read_little(int fd, void *buf, size_t n, off_t at)
+{
+    return eti_system.file.read(fd, buf, n < 7 ? n : 7, at);
+}
+
+static int
+open_counted(int dir, const char *path, int flags, mode_t mode)
+{
+    int fd = eti_system.file.open(dir, path, flags, mode);
+    pieces.opened += fd >= 0;
+    return fd;
+}
+
+static int
+close_counted(int fd)
+{
+    pieces.closed++;
+    return eti_system.file.close(fd);
+}
+
+static void
+in_pieces(void)
+{
+    struct reader r;
+    pieces.seams = *eti_ctx_seams(cx);
+    const struct eti_seams *before = eti_ctx_seams(cx);
+    pieces.seams.file.read = read_little;
+    pieces.seams.file.open = open_counted;
+    pieces.seams.file.close = close_counted;
+    eti_ctx_set_seams(cx, &pieces.seams);
+    need(cx, begin(&r, "imagefolder", "set",
+                   (const char *const[]){"transforms", middle, "workers", "0", NULL}));
+    pieces.opened = pieces.closed = 0; /* but for folders, which others close */
+    const struct et_batch *b = next(&r);
+    ok(b->n_samples == 3 && shows(b, 0, "alpha.png", 3) && shows(b, 1, "rgb.png", 3),
+       "pictures whose files come in pieces are whole");
+    et_loader_release(r.loader, b);
+    end(&r);
+    eti_ctx_set_seams(cx, before);
+    is_int(pieces.opened, 3, "three files were opened");
+    is_int(pieces.closed, pieces.opened, "and each closed again");
 }
 
 /* ---- broken files ---- */
@@ -454,6 +553,8 @@ main(void)
     cx = need_ctx();
     folders();
     fractions();
+    moved();
+    in_pieces();
     broken();
     masks();
     layouts();

@@ -18,7 +18,8 @@ static struct et_graph *graph;
 
 /* ---- data sets that are held in memory ---- */
 
-enum layout { PLANES, PIXELS, GAPS };
+/* UNLIKE: from image ODD on there are gaps. */
+enum layout { PLANES, PIXELS, GAPS, UNLIKE };
 
 struct options {
     struct et_data_options common;
@@ -36,7 +37,7 @@ struct state {
     uint8_t *bytes; /* samples, each behind a byte that is none of it, as in CIFAR's */
 };
 
-enum { H = 9, W = 11 };
+enum { H = 9, W = 11, ODD = 5 };
 
 static et_status
 open_images(struct et_ctx *c, struct et_dataset *self)
@@ -65,7 +66,7 @@ read_image(const struct et_dataset *self, int64_t at, struct et_sample *out,
     const uint8_t *bytes = s->bytes + at * (o->C * H * W + H + 1) + 1;
     struct et_pixels *p = &out->v[0].pixels;
     *p = (o->layout == PLANES ? et_pixels_chw : et_pixels_hwc)(bytes, o->C, H, W);
-    p->stride_y += o->layout == GAPS;
+    p->stride_y += o->layout == GAPS || (o->layout == UNLIKE && at >= ODD);
     et_sample_number(out, 1, (double)(at * 7 % 1000));
     return ET_OK;
 }
@@ -586,6 +587,8 @@ exceptions(void)
     sent(&s, "a set whose transforms are to run on the host");
     s = setup(23, 3, GAPS, NULL);
     sent(&s, "one whose rows have gaps");
+    s = setup(23, 3, UNLIKE, NULL);
+    sent(&s, "one of whose images the rows have gaps");
     s = setup(23, 3, PLANES, NULL);
     s.options.bad = 20;
     s.options.common.max_corrupt = 0.1;

@@ -357,6 +357,174 @@ mds_images(void)
             SET("image", "image"), "a shard of another size");
 }
 
+/* ---- MDS of columns in any order ---- */
+
+enum { COLUMNS = 4, IMAGE = 0, SEG, LABEL, NAME };
+
+/* Writes 4 columns in ORDER as one shard of 3 samples into FOLDER: pictures, masks,
+ * numbers 2, 0, 1 and texts. */
+static void
+put_columns(const char *folder, const int *order)
+{
+    static const char *const names[] = {"image", "seg", "label", "name"};
+    static const char *const encodings[] = {"png", "png", "int", "str"};
+    static const char *const images[] = {"rgb.png", "alpha.png", "rgb.png"};
+    static const char *const texts[] = {"ox", "a cat", "dog"};
+    static uint8_t bytes[1 << 16];
+    static struct picture_file p;
+    char path[64], index[1024];
+    const uint32_t n = 3;
+    uint32_t offset[4];
+    size_t at = sizeof n + sizeof offset;
+    for (int s = 0; s < 3; s++) {
+        offset[s] = (uint32_t)at;
+        uint8_t *size = bytes + at;
+        at += 3 * sizeof(uint32_t);
+        for (int c = 0; c < COLUMNS; c++) {
+            const int64_t number = (s + 2) % 3;
+            const void *from = &number;
+            uint32_t length = sizeof number;
+            if (order[c] <= SEG) {
+                picture_load(&p, order[c] == SEG ? "palette.png" : images[s]);
+                from = p.bytes;
+                length = (uint32_t)p.n;
+            } else if (order[c] == NAME) {
+                from = texts[s];
+                length = (uint32_t)strlen(texts[s]);
+            }
+            memcpy(bytes + at, from, length);
+            at += length;
+            if (order[c] != LABEL) {
+                memcpy(size, &length, sizeof length);
+                size += sizeof length;
+            }
+        }
+    }
+    offset[3] = (uint32_t)at;
+    memcpy(bytes, &n, sizeof n);
+    memcpy(bytes + sizeof n, offset, sizeof offset);
+    snprintf(path, sizeof path, "%s/shard.00000.mds", folder);
+    put(path, bytes, at);
+    int used =
+        snprintf(index, sizeof index,
+                 "{\"version\": 2, \"shards\": [{\"version\": 2, \"format\": \"mds\", "
+                 "\"samples\": 3, \"compression\": null, \"zip_data\": null, "
+                 "\"raw_data\": {\"basename\": \"shard.00000.mds\", \"bytes\": "
+                 "%zu}, \"column_names\": [",
+                 at);
+    for (int c = 0; c < COLUMNS; c++)
+        used += snprintf(index + used, sizeof index - (size_t)used, "%s\"%s\"",
+                         c ? ", " : "", names[order[c]]);
+    used += snprintf(index + used, sizeof index - (size_t)used,
+                     "], \"column_encodings\": [");
+    for (int c = 0; c < COLUMNS; c++)
+        used += snprintf(index + used, sizeof index - (size_t)used, "%s\"%s\"",
+                         c ? ", " : "", encodings[order[c]]);
+    used +=
+        snprintf(index + used, sizeof index - (size_t)used, "], \"column_sizes\": [");
+    for (int c = 0; c < COLUMNS; c++)
+        used += snprintf(index + used, sizeof index - (size_t)used, "%s%s",
+                         c ? ", " : "", order[c] == LABEL ? "8" : "null");
+    snprintf(index + used, sizeof index - (size_t)used, "]}]}");
+    snprintf(path, sizeof path, "%s/index.json", folder);
+    put_text(path, index);
+}
+
+/* Does sample 1 have image and target of these columns? */
+static bool
+has_columns(struct opened *o, int image, int target)
+{
+    static struct picture_file p;
+    if (!is_picture(o, 1, image == SEG ? "palette.png" : "alpha.png"))
+        return false;
+    if (target == LABEL)
+        return label_at(o, 1) == 0 && label_at(o, 0) == 2;
+    if (target == NAME)
+        return label_at(o, 1) == 0 && label_at(o, 0) == 2 &&
+               strcmp(o->data->facts.class_names[2], "ox") == 0;
+    const struct et_sample_value *v = &read_at(o, 1)->v[1];
+    picture_load(&p, target == SEG ? "palette.png" : "alpha.png");
+    return o->data->facts.field[1].kind == ET_FIELD_MASK &&
+           v->shape[0] == (int64_t)p.n && memcmp(v->data, p.bytes, p.n) == 0;
+}
+
+/* The first of ORDER that is a picture, if PICTURE, and is not NOT. */
+static int
+first_of(const int *order, bool picture, int not )
+{
+    for (int c = 0; c < COLUMNS; c++)
+        if (order[c] != not &&(!picture || order[c] <= SEG))
+            return order[c];
+    return -1;
+}
+
+/* Whatever the order of the columns, and whichever of them options name. */
+static void
+mds_columns(void)
+{
+    static const char *const names[] = {"image", "seg", "label", "name"};
+    int wrong = 0, tried = 0;
+    for (int k = 0; k < 256; k++) {
+        const int order[] = {k & 3, k >> 2 & 3, k >> 4 & 3, k >> 6};
+        char folder[32];
+        if ((1 << order[0] | 1 << order[1] | 1 << order[2] | 1 << order[3]) != 15)
+            continue;
+        snprintf(folder, sizeof folder, "columns/%d", k);
+        put_columns(folder, order);
+        for (int image = -1; image <= SEG; image++)
+            for (int target = -1; target < COLUMNS; target++) {
+                const char *set[8] = {"num_classes", "12"};
+                int n = 2, picture = image, other = target;
+                if (image >= 0 && image == target)
+                    continue;
+                if (image >= 0)
+                    set[n++] = "image", set[n++] = names[image];
+                if (target >= 0)
+                    set[n++] = "target", set[n++] = names[target];
+                picture = image >= 0 ? image : first_of(order, true, target);
+                other = target >= 0 ? target : first_of(order, false, picture);
+                struct opened o;
+                tried++;
+                if (try_open(&o, "mds_images", folder, set) != ET_OK ||
+                    !has_columns(&o, picture, other)) {
+                    diag("columns %d %d %d %d, image %d, target %d: %s", order[0],
+                         order[1], order[2], order[3], image, target, take_error(cx));
+                    wrong++;
+                }
+                finish(&o);
+            }
+    }
+    is_int(tried, 24 * 13, "columns in each order, and each choice of two of them");
+    is_int(wrong, 0, "the image is the first picture, the target the first other one");
+}
+
+/* What lies in train and val is not cut besides. */
+static void
+mds_apart(void)
+{
+    static const int order[] = {IMAGE, SEG, LABEL, NAME};
+    static const char *const splits[] = {"train", "test"};
+    put_columns("apart/train", order);
+    put_columns("apart/val", order);
+    for (int i = 0; i < 2; i++) {
+        struct opened o;
+        need(cx, try_open(
+                     &o, "mds_images", "apart",
+                     SET("target", "label", "split", splits[i], "test_fraction", "1")));
+        is_int(o.data->facts.n_samples, 3, "shards that lie apart are whole: %s",
+               splits[i]);
+        finish(&o);
+    }
+    struct opened o;
+    put_columns("one", order);
+    need(cx, try_open(&o, "mds_images", "one",
+                      SET("target", "label", "split", "test", "test_fraction", "1")));
+    is_int(o.data->facts.n_samples, 3, "others may be there to test with alone");
+    finish(&o);
+    refused(ET_EFORMAT, "no pictures to train with", "mds_images", "one",
+            SET("target", "label", "test_fraction", "1"), "training with none");
+}
+
 /* An index as FROM, with OLD as NEW. */
 static void
 put_index(const char *name, const char *from, const char *old, const char *new)
@@ -677,6 +845,8 @@ main(void)
     bad_tar();
     changed_tar();
     mds_images();
+    mds_columns();
+    mds_apart();
     mds_indexes();
     mds_tokens();
     mds_texts();
