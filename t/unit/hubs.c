@@ -8,6 +8,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "core/models/hub_config.h"
 #include "core/models/weight_file.h"
 #include "etude/nn.h"
 #include "etude/model.h"
@@ -361,6 +362,8 @@ shards(const struct hub *h)
     } wrong[] = {
         {"c.safetensors", "c.safetensors"},
         {"../b.safetensors", "is in no file of the folder"},
+        {".b.safetensors", "is in no file of the folder"},
+        {"", "is in no file of the folder"},
         {"a.safetensors", "tensors, model.safetensors.index.json names"},
     };
     struct et_model *m;
@@ -378,8 +381,53 @@ shards(const struct hub *h)
         if (!strstr(said, wrong[i].want))
             diag("%s", said);
     }
+    static const char twice[] = "{\"weight_map\": {\"a\": \"a.safetensors\", "
+                                "\"a\": \"b.safetensors\"}}";
+    write_file("model.safetensors.index.json", twice, strlen(twice), false);
+    is_int(et_model_from_folder(cx, scratch_folder(), NULL, &m), ET_EFORMAT,
+           "an index that says twice where a tensor lies is refused");
+    ok(strstr(take_error(cx), "index.json:1: duplicate") != NULL, "with its line");
     char path[ETI_PATH_MAX];
     remove(in_scratch("model.safetensors.index.json", path));
+}
+
+/* ---- numbers of a config ---- */
+
+static const char *
+setting(const struct eti_hub_config *c, const char *name)
+{
+    for (int i = 0; i < c->n; i++)
+        if (strcmp(c->setting[i].name, name) == 0)
+            return c->setting[i].text;
+    return "";
+}
+
+/* Reals of any length come out as they were; counts and labels, too. */
+static void
+numbers(void)
+{
+    struct et_rng r = et_rng_at(5, ET_RNG_DATA, 0);
+    int wrong = 0;
+    for (int i = 0; i < 200; i++) {
+        struct eti_hub_config c;
+        const double p = et_rng_uniform(&r) / (i % 3 == 0 ? 1000 : 1);
+        const int heads = 1 + (int)et_rng_below(&r, 9), layers = 1 + i;
+        json_t *root =
+            json_pack("{s:s, s:f, s:f, s:f, s:i, s:i, s:i}", "model_type", "gpt2",
+                      "resid_pdrop", p, "embd_pdrop", p, "attn_pdrop", p / 3, "n_head",
+                      heads, "n_layer", layers, "vocab_size", 100 + i);
+        if (eti_hub_config_parse(cx, "config.json", root, &c) != ET_OK) {
+            diag("%s", take_error(cx));
+            wrong++;
+        }
+        wrong += strtod(setting(&c, "dropout"), NULL) != p ||
+                 strtod(setting(&c, "attention_dropout"), NULL) != p / 3 ||
+                 strtol(setting(&c, "n_heads"), NULL, 10) != heads ||
+                 strtol(setting(&c, "n_layers"), NULL, 10) != layers ||
+                 c.facts.vocab_size != 100 + i;
+        json_decref(root);
+    }
+    is_int(wrong, 0, "numbers of config.json are read to their last digit");
 }
 
 /* ---- what is refused ---- */
@@ -458,9 +506,15 @@ forms(void)
         et_error_clear(cx);
         et_model_free(&m);
     }
-    /* A layer that surgery has put in is not the library's. */
-    struct hub h = {.ours = "resnet18", .x = {.shape = {1, 3, 32, 32}}};
+    struct hub h = {.ours = "vit_ti16", .x = {.shape = {1, 3, 32, 48}}};
     struct et_model *m = make(&h);
+    is_int(et_model_export(cx, m, "hf", 0, in_scratch("again", path)), ET_ENOTSUP,
+           "a ViT of oblong images is none of Hugging Face's");
+    ok(strstr(take_error(cx), "takes square images alone") != NULL, "and why is said");
+    et_model_free(&m);
+    /* A layer that surgery has put in is not the library's. */
+    h = (struct hub){.ours = "resnet18", .x = {.shape = {1, 3, 32, 32}}};
+    m = make(&h);
     need(cx, et_module_add(cx, m->root, "more", &et_batch_norm_class,
                            &(struct et_batch_norm_options){.num_features = 5}));
     et_status status =
@@ -488,6 +542,7 @@ main(void)
     fclose(f);
     ok(n >= 10, "%d models of other libraries are compared", n);
     configs();
+    numbers();
     forms();
     et_device_close(&dev);
     et_ctx_free(&cx);

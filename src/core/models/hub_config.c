@@ -40,17 +40,24 @@ struct type {
 
 /* ---- values as text ---- */
 
+/* X with DIGITS of them, or as many more as it takes to be read as X again. */
+static void
+number_text(double x, int digits, char out[32])
+{
+    for (; digits <= 17; digits++) {
+        snprintf(out, 32, "%.*g", digits, x);
+        if (strtod(out, NULL) == x)
+            return;
+    }
+}
+
 /* As YAML and our tables write it: "null", "true", "0.1", "1e-05". False: a list or an
  * object, or too long. */
 static bool
 value_text(const json_t *v, char out[32])
 {
     if (json_is_real(v)) {
-        for (int digits = 6; digits <= 17; digits++) {
-            snprintf(out, 32, "%.*g", digits, json_real_value(v));
-            if (strtod(out, NULL) == json_real_value(v))
-                break;
-        }
+        number_text(json_real_value(v), 6, out);
         return true;
     }
     if (json_is_integer(v))
@@ -349,7 +356,7 @@ check_row(const struct reading *r, const struct row *row, const char *text)
     if (!row->same || strcmp(text, "null") == 0)
         return ET_OK;
     ET_TRY(row_text(r, row->same, other));
-    snprintf(want, sizeof want, "%.15g", strtod(other, NULL) * row->times);
+    number_text(strtod(other, NULL) * row->times, 15, want);
     return is_one_of(text, want) ? ET_OK : refuse(r, row, text, want);
 }
 
@@ -524,7 +531,7 @@ our_text(const struct et_model *m, const struct type *type, const struct row *ro
         while (strcmp(of->key, row->same) != 0)
             of++;
         ET_TRY(option_text(m, of->option, other));
-        snprintf(out, 32, "%.15g", strtod(other, NULL) * row->times);
+        number_text(strtod(other, NULL) * row->times, 15, out);
         return ET_OK;
     }
     snprintf(out, 32, "%.*s", (int)strcspn(row->must, "|"), row->must);
