@@ -116,6 +116,36 @@ read_twice(struct et_graph *g, struct et_tensor *want[MOST])
     return 2;
 }
 
+/* dg is a product with a bias, which the kernel would not add. */
+static int
+biased_gradient(struct et_graph *g, struct et_tensor *want[MOST])
+{
+    struct et_tensor *h = et_linear(g, x, w, bias), *y = et_gelu_tanh(g, h);
+    struct et_tensor *dg = et_linear(g, et_neg(g, x), w, bias);
+    if (et_grad_from(g, y, dg, &h, 1, want) != ET_OK)
+        bail("%s", et_error_get(et_graph_ctx(g))->message);
+    return 1;
+}
+
+/* Rows of one memory: those that are summed and those that are multiplied. */
+static int
+other_rows(struct et_graph *g, struct et_tensor *want[MOST])
+{
+    want[0] = et_sum(g, et_slice(g, x, 0, 0, 2, 1), 1, false);
+    want[1] = et_matmul(g, et_slice(g, x, 0, 2, 2, 1), et_slice(g, x, 0, 3, 2, 1), true,
+                        false);
+    return 2;
+}
+
+static int
+same_rows(struct et_graph *g, struct et_tensor *want[MOST])
+{
+    want[0] = et_sum(g, et_slice(g, x, 0, 2, 2, 1), 1, false);
+    want[1] = et_matmul(g, et_slice(g, x, 0, 2, 2, 1), et_slice(g, x, 0, 3, 2, 1), true,
+                        false);
+    return 2;
+}
+
 /* The product for dw reads what the sum gives: together they would wait for each
  * other. */
 static int
@@ -212,6 +242,11 @@ static const struct {
      .products = 2, .gradients = 1},
     {"a sum is not joined where its product waits for it", circle, ALL, .products = 1,
      .sums = 1},
+    {"a gradient that is a product with a bias is stored", biased_gradient, ALL,
+     .products = 2, .gradients = 1},
+    {"a sum of other rows of the same memory stays by itself", other_rows, ALL,
+     .products = 1, .sums = 1},
+    {"a sum of the same rows of it is joined", same_rows, ALL, .fused = {0, 0, 1}},
     {"of two products one takes the sum", two_products, ALL, .products = 1,
      .fused = {0, 0, 1}},
 };

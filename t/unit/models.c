@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models: parameter counts and names against known figures, shapes, loss. */
 #include "core/graph/graph_impl.h"
+#include "core/models/outline.h"
 #include "etude/attr.h"
 #include "etude/model.h"
 #include "etude/nn.h"
@@ -612,6 +613,55 @@ attention_options(void)
     et_tensor_free(&image);
 }
 
+/* What DeepLab is made of, of its graph: nothing is computed. */
+static void
+deeplab(void)
+{
+    const struct et_model_facts facts = {
+        .channels = 3, .height = 64, .width = 96, .num_classes = 5};
+    struct et_model *m = make("deeplabv3plus_resnet50", &facts,
+                              (const char *[]){"dropout", "0.25", NULL});
+    struct eti_outline outline;
+    struct et_tensor *x = leaf(ET_F32, 4, (int64_t[]){2, 3, 64, 96});
+    struct et_tensor *rng = leaf(ET_I64, 1, (int64_t[]){2});
+    struct et_forward f = {.training = true, .rng = rng};
+    int dilated[25] = {0}, enlarged = 0, wrong = 0, dropouts = 0;
+    must(eti_model_outline(cx, m, dev, &outline)); /* which binds zeros */
+    must(et_graph_new(cx, dev, &f.g));
+    struct et_tensor *y = et_model_forward(m, &f, x);
+    must(et_graph_status(f.g));
+    ok(y->desc.ndim == 4 && y->desc.shape[1] == 5 && y->desc.shape[2] == 64 &&
+           y->desc.shape[3] == 96,
+       "DeepLab gives classes of each pixel");
+    for (int i = 0; i < f.g->n_nodes; i++) {
+        const struct et_node *node = f.g->node[i];
+        if (node->op->id == ET_OP_conv2d) {
+            const struct et_conv2d_attr *o = node->attr;
+            int rate = o->dilation[0] < 25 ? o->dilation[0] : 0;
+            dilated[rate]++;
+            wrong +=
+                o->dilation[0] != o->dilation[1] || (rate > 1 && o->pad[0] != rate);
+        } else if (node->op->id == ET_OP_resize2d) {
+            enlarged++;
+            wrong +=
+                ((const struct et_resize_attr *)node->attr)->mode != ET_RESIZE_BILINEAR;
+        } else if (node->op->id == ET_OP_dropout) {
+            dropouts++;
+            wrong += ((const struct et_dropout_attr *)node->attr)->p != 0.25;
+        }
+    }
+    ok(dilated[6] == 1 && dilated[12] == 1 && dilated[18] == 1 && dilated[2] == 2,
+       "its rates are 6, 12 and 18, behind a last stage of rate 2");
+    is_int(enlarged, 3, "it enlarges the image's mean, ASPP and the classes");
+    is_int(dropouts, 1, "and has one dropout");
+    is_int(wrong, 0, "each is padded by its rate, bilinear, as likely as it is to be");
+    et_graph_free(&f.g);
+    eti_outline_release(&outline);
+    et_tensor_free(&x);
+    et_tensor_free(&rng);
+    et_model_free(&m);
+}
+
 int
 main(void)
 {
@@ -632,6 +682,7 @@ main(void)
     choices_of_losses();
     side_by_side();
     attention_options();
+    deeplab();
     et_device_close(&dev);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

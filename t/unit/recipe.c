@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "etude/ctx.h"
+#include "core/recipe/recipe.h"
 #include "t/tap.h"
 #include "t/unit/recipe_fakes.h"
 #include "t/unit/recipe_read.h"
@@ -764,6 +765,34 @@ test_memory(void)
     ok(held && status == ET_OK, "memory may end at every allocation of a reading");
 }
 
+/* Where a text would lie is where its relative paths begin, whether it is there or
+ * not. */
+static void
+test_places(void)
+{
+    static const char text[] = "max_duration: 5ep\n"
+                               "model: {name: resnet8, num_classes: 10}\n"
+                               "train_data: {name: fashion_mnist, path: d/x, "
+                               "batch_size: 100}\n";
+    static const struct {
+        const char *place, *want;
+    } rows[] = {{"/none.yaml", "//d/x"},
+                {"/usr/none.yaml", "/usr/d/x"},
+                {"/usr/../none.yaml", "//d/x"},
+                {"/usr/lib/../none.yaml", "/usr/d/x"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_recipe *r = NULL;
+        struct et_diagnostics said = {0};
+        if (eti_recipe_sketch(cx, text, strlen(text), "none.yaml", rows[i].place, NULL,
+                              0, NULL, &r, &said) != ET_OK ||
+            !r)
+            bail("%s", et_error_get(cx)->message);
+        const struct et_data_options *d = r->train_data.options;
+        is_str(d->path, rows[i].want, "of %s paths begin in its folder", rows[i].place);
+        et_recipe_free(&r);
+    }
+}
+
 int
 main(void)
 {
@@ -778,6 +807,7 @@ main(void)
     test_refusals();
     test_many();
     test_files();
+    test_places();
     test_environment();
     test_resolved();
     test_checks();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Weight files under the names that Hugging Face, timm and wrappers give to tensors,
  * and files that fit in part. */
+#include "core/models/weight_maps.h"
 #include "core/models/weight_names.h"
 #include "etude/model.h"
 #include "t/data/fixture.h"
@@ -433,6 +434,59 @@ ignored(void)
     }
 }
 
+/* ---- each rule of each map ---- */
+
+/* TEXT with its marks as numbers, NUMBER[i] - less where the mark is '-', then REST; -1
+ * where one would be negative. */
+static int
+fill_marks(const char *text, const int *number, const char *rest, char *out, size_t n)
+{
+    size_t used = 0;
+    for (int i = 0; *text; text++) {
+        int k = *text == '#' || *text == '-' ? number[i++] - (*text == '-') : 0;
+        if (k < 0)
+            return -1;
+        if (*text == '#' || *text == '-')
+            used += (size_t)snprintf(out + used, n - used, "%d", k);
+        else
+            used += (size_t)snprintf(out + used, n - used, "%c", *text);
+    }
+    return (int)used + snprintf(out + used, n - used, "%s", rest);
+}
+
+static void
+rewrites(void)
+{
+    static const int numbers[][3] = {{1, 1, 1}, {2, 10, 3}, {123, 0, 45}, {0, 0, 0}};
+    char ours[800], theirs[800], got[ETI_WEIGHT_NAME], rest[600];
+    int wrong = 0, rules = 0, refused = 0;
+    for (const struct eti_weight_map *m = eti_weight_maps; m->form; m++)
+        for (const struct eti_weight_rule *r = m->rules; r && r->ours; r++, rules++)
+            for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+                fill_marks(r->ours, numbers[i], "weight", ours, sizeof ours);
+                bool is = fill_marks(r->theirs, numbers[i], "weight", theirs,
+                                     sizeof theirs) > 0;
+                bool done = eti_weight_rewrite(ours, r->ours, r->theirs, got);
+                refused += !is;
+                wrong += done != is || (is && strcmp(got, theirs) != 0);
+                wrong += is && (!eti_weight_rewrite(theirs, r->theirs, r->ours, got) ||
+                                strcmp(got, ours) != 0);
+            }
+    ok(rules > 50 && refused > 0, "%d rules of names are tried", rules);
+    is_int(wrong, 0, "each leads there and back, and to no stage before the first");
+    wrong = 0;
+    for (size_t n = 1; n < sizeof rest; n++) {
+        memset(rest, 'x', n);
+        rest[n] = '\0';
+        snprintf(ours, sizeof ours, "blocks.7.%s", rest);
+        snprintf(theirs, sizeof theirs, "some.layer.7.of.%s", rest);
+        bool fits = strlen(theirs) < ETI_WEIGHT_NAME;
+        bool done = eti_weight_rewrite(ours, "blocks.#.", "some.layer.#.of.", got);
+        wrong += done != fits || (fits && strcmp(got, theirs) != 0);
+    }
+    is_int(wrong, 0, "a name is written whole or not at all, however long it is");
+}
+
 /* Every allocation fails once. */
 static void
 torture(void)
@@ -461,6 +515,7 @@ main(void)
     cx = need_ctx();
     et_ctx_set_log(cx, ET_LOG_WARN, on_log, NULL);
     names();
+    rewrites();
     spelled();
     parts();
     ignored();
