@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "core/trainer/state.h"
+#include "core/trainer/trainer_impl.h"
 #include "t/dist/group.h"
 #include "t/tap.h"
 #include "t/train/masked.h"
@@ -24,6 +24,7 @@ enum { MOST_NUMBERS = 200000 };
 /* In memory that the test shares with its ranks. */
 struct result {
     int status, n_losses;
+    bool finds_pieces; /* it cuts its batches as memory goes */
     char why[400];
     double loss[MAX_LOSSES];
     int64_t n; /* parameters, and running statistics behind them */
@@ -47,6 +48,7 @@ be_rank(struct et_ctx *cx, struct et_comm *c, void *data)
     recipe_open(
         &r, cx, job->recipe,
         &(struct recipe_choice){.device = "cpu", .comm = c, .grad_accum = job->accum});
+    out->finds_pieces = r.trainer->pieces.is_auto;
     out->status = (int)et_trainer_fit(r.trainer, ET_TIME_UNSET);
     if (out->status != ET_OK)
         snprintf(out->why, sizeof out->why, "%.399s", et_error_get(cx)->message);
@@ -174,6 +176,26 @@ test_batch_norm(void)
        "in amp_bf16 they are taken in f32 (%g)", fabs(many.loss[0] / one.loss[0] - 1));
 }
 
+/* Ranks that meet within a step cannot each cut their part as memory goes. */
+static void
+test_pieces(void)
+{
+    static const struct {
+        const char *recipe;
+        int world;
+        bool finds;
+    } rows[] = {{NORMED SYNC, 1, true},
+                {NORMED SYNC, 2, false},
+                {NORMED, 2, true},
+                {NORMED "deterministic: true\n", 2, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        run(rows[i].world, rows[i].recipe, -1, &many);
+        ok(many.status == ET_OK && many.finds_pieces == rows[i].finds,
+           "%d ranks, grad_accum auto, recipe %d: pieces are%s found", rows[i].world,
+           (int)i, rows[i].finds ? "" : " not");
+    }
+}
+
 static void
 test_refused(void)
 {
@@ -217,6 +239,7 @@ main(void)
     test_counted("weighed classes, smoothed", WEIGHED_SMOOTH);
     test_counted("a class that is left out", LEFT_OUT);
     test_batch_norm();
+    test_pieces();
     test_refused();
     (void)nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     return done();

@@ -356,6 +356,79 @@ test_saves(struct et_ctx *cx)
     run_close(&r);
 }
 
+/* Who else is called: a letter for each BATCH_END and each closing, a small one where
+ * it is no logger; and each beginning of a batch. */
+static struct {
+    char order[64];
+    int begun;
+} calls;
+
+static void
+note_turn(struct et_callback *self)
+{
+    const size_t n = strlen(calls.order);
+    if (n + 1 < sizeof calls.order)
+        calls.order[n] = self->type->is_logger ? 'L' : 'c';
+}
+
+static et_status
+note_call(struct et_callback *self, enum et_event event, const struct et_state *s,
+          struct et_log *log)
+{
+    (void)s, (void)log;
+    if (event == ET_EVENT_BATCH_START)
+        calls.begun += !self->type->is_logger;
+    else
+        note_turn(self);
+    return ET_OK;
+}
+
+static const struct et_callback_class noting_class = {
+    .info = {.name = "noting"},
+    .events = ET_ON(BATCH_START) | ET_ON(BATCH_END),
+    .run = note_call,
+    .close = note_turn,
+};
+static const struct et_callback_class noting_logger_class = {
+    .info = {.name = "noting_logger"},
+    .is_logger = true,
+    .events = ET_ON(BATCH_START) | ET_ON(BATCH_END),
+    .run = note_call,
+    .close = note_turn,
+};
+
+static void
+test_callbacks(struct et_ctx *cx)
+{
+    static struct et_callback many[ET_MAX_ALGORITHMS + 1];
+    struct et_callback *list[ET_MAX_ALGORITHMS + 1];
+    struct run r;
+    for (int i = 0; i <= ET_MAX_ALGORITHMS; i++) {
+        many[i] = (struct et_callback){
+            .type = i % 2 ? &noting_class : &noting_logger_class, .cx = cx};
+        list[i] = &many[i];
+    }
+    struct run_setup setup = {.n = 4, .callbacks = list, .n_callbacks = 4};
+    calls.order[0] = '\0';
+    run_open(&r, cx, &setup);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    is_str(calls.order, "ccLL",
+           "loggers come after all others, however they are given");
+    run_close(&r);
+    is_str(calls.order + 4, "ccLL", "and are closed after them");
+    setup.n_callbacks = ET_MAX_ALGORITHMS;
+    run_open(&r, cx, &setup);
+    run_close(&r);
+    setup.n_callbacks = ET_MAX_ALGORITHMS + 1;
+    run_prepare(&r, cx, &setup);
+    is_int(et_trainer_new(cx, &r.config, &r.trainer), ET_EINVAL,
+           "one callback more than there is room for is refused");
+    take_error(cx);
+    r.config.n_callbacks = 1;
+    run_start(&r); /* which leaves the model as it was */
+    run_close(&r);
+}
+
 /* ---- what is only planned ---- */
 
 static void
@@ -366,9 +439,16 @@ test_joins(struct et_ctx *cx)
     struct teller teller = {
         .control = asking,
         .ask = {{0, "algo label_smoothing on"}, {2, "algo mixup on"}}};
+    struct et_callback watching = {.type = &noting_class, .cx = cx};
+    struct et_callback *watchers[] = {&watching};
     struct run r;
+    calls.begun = 0;
     run_prepare(&r, cx,
-                &(struct run_setup){.n = 16, .algorithms = list, .n_algorithms = 1});
+                &(struct run_setup){.n = 16,
+                                    .algorithms = list,
+                                    .n_algorithms = 1,
+                                    .callbacks = watchers,
+                                    .n_callbacks = 1});
     r.config.control = &teller.control;
     run_start(&r);
     has_batch = true;
@@ -380,6 +460,7 @@ test_joins(struct et_ctx *cx)
     is_int(passing.count.applied, 1 + 2 * 4,
            "what others count of themselves is of batches that were trained");
     is_int(passing.count.fired, 1 + 2 * 4, "whether they acted or were asked");
+    is_int(calls.begun, 4, "and callbacks are called for these alone");
     run_close(&r);
 }
 
@@ -435,6 +516,7 @@ main(void)
     test_error(cx);
     test_parts(cx);
     test_saves(cx);
+    test_callbacks(cx);
     test_joins(cx);
     test_shortage(cx);
     struct et_alloc_stats stats;
