@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* composing.c: what the keys of Compose do to a recipe's text, and to its file. The
- * estimates that the screen asks for are this program once more, and say nothing. */
+ * estimates that the screen asks for are this program once more. */
 #include "config.h"
 
 #include <stdio.h>
@@ -298,6 +298,17 @@ test_mend(void)
     tui_app_free(&app);
 }
 
+/* As if the estimate had ended with REFUSAL. */
+static void
+refuse(struct compose *c, const char *refusal)
+{
+    c->numbers.of = c->sketch->changes;
+    c->numbers.is_refused = true;
+    tui_job_stop(&c->estimate);
+    snprintf(c->numbers.problem, sizeof c->numbers.problem, "%s", refusal);
+    compose_list_checks(c);
+}
+
 /* The lines that panels are given for checks are those that drawing takes. */
 static void
 check_lines(const char *text, const char *refusal, const char *name)
@@ -305,12 +316,8 @@ check_lines(const char *text, const char *refusal, const char *name)
     struct tui_app *app = open_app(text);
     struct compose *c = tui_app_state(app, TUI_IN_compose);
     const struct tui_pane all = tui_pane_of(&app->grid);
-    if (refusal) { /* as if the estimate had ended so */
-        c->numbers.of = c->sketch->changes;
-        c->numbers.is_refused = true;
-        tui_job_stop(&c->estimate);
-        snprintf(c->numbers.problem, sizeof c->numbers.problem, "%s", refusal);
-        compose_list_checks(c);
+    if (refusal) {
+        refuse(c, refusal);
         is_int(c->n_fatal, 1, "%s comes first", name);
     }
     bool all_same = c->n_checks > 0, first_same = c->n_warnings > 0;
@@ -337,6 +344,82 @@ test_checks(void)
     check_lines(recipe,
                 "the batch does not fit: 12 GB are needed and the device has 8 GB",
                 "a refusal");
+}
+
+/* A warning may be ignored, what forbids the launch not; what this machine lacks does
+ * not where another one is to launch. */
+static void
+test_fatal(void)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "%s  mixup:\n  cutmix:\n", recipe);
+    struct tui_app *app = open_app(text);
+    struct compose *c = tui_app_state(app, TUI_IN_compose);
+    refuse(c, "there is no such device");
+    const int n = c->n_warnings;
+    ok(n > 1 && c->n_fatal == 1 && compose_is_refused(c), "one refusal, and warnings");
+    for (int i = 0; i < n; i++)
+        snprintf(c->ignored[c->n_ignored++], sizeof c->ignored[0], "%s",
+                 c->check[i].text);
+    compose_list_checks(c);
+    ok(c->n_warnings == 1 && c->n_fatal == 1 &&
+           strstr(c->check[0].text, "there is no such device"),
+       "all warnings can be ignored, and the refusal not");
+    tui_app_free(&app);
+    snprintf(text, sizeof text, "%slaunch: {worker: lab}\n", recipe);
+    app = open_app(text);
+    c = tui_app_state(app, TUI_IN_compose);
+    refuse(c, "there is no such device");
+    ok(!compose_is_refused(c) && c->n_fatal == 0,
+       "what this machine lacks another one may have");
+    tui_app_free(&app);
+}
+
+/* The timeline has the events of algorithms that are on. */
+static void
+test_events(void)
+{
+    static const char plain[] = "max_duration: 10ba\n"
+                                "model: {name: mlp}\n"
+                                "train_data: {name: synthetic_images, batch_size: 4}\n"
+                                "optimizer: {name: sgd, lr: 0.02}\n";
+    static const char *const more[] = {
+        "", "algorithms:\n  ema: false\n", "algorithms:\n  mixup:\n",
+        "algorithms:\n  mixup:\n  ema: false\n", "algorithms:\n  mixup:\n  ema:\n"};
+    int n[5];
+    for (int i = 0; i < 5; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "%s%s", plain, more[i]);
+        struct tui_app *app = open_app(text);
+        struct compose *c = tui_app_state(app, TUI_IN_compose);
+        compose_list_events(c);
+        n[i] = c->n_events;
+        tui_app_free(&app);
+    }
+    ok(n[0] == 0 && n[1] == 0, "what is off acts at no event: %d and %d", n[0], n[1]);
+    ok(n[2] > 0 && n[3] == n[2] && n[4] > n[2], "what is on acts: %d, %d and %d", n[2],
+       n[3], n[4]);
+}
+
+/* What the estimate says of checkpoints is of those that the recipe writes. */
+static void
+test_estimate(void)
+{
+    static const char *const more[] = {"", "checkpoint: {weights_only: true}\n"};
+    static const double want[] = {4e6, 1e6};
+    for (int i = 0; i < 2; i++) {
+        char text[2048];
+        snprintf(text, sizeof text, "%s%s", recipe, more[i]);
+        struct tui_app *app = open_app(text);
+        struct compose *c = tui_app_state(app, TUI_IN_compose);
+        app->config.is_dump = true; /* which waits for jobs */
+        compose_tick(app, c);
+        ok(c->numbers.is_known && c->numbers.params == 98765, "an estimate is there");
+        ok(c->numbers.found.checkpoint_bytes == want[i],
+           "with the bytes of a checkpoint: %g", c->numbers.found.checkpoint_bytes);
+        app->config.is_dump = false;
+        tui_app_free(&app);
+    }
 }
 
 /* Every key that help lists is seen at every height, scrolling where it must. */
@@ -399,7 +482,9 @@ main(int argc, char **argv)
 {
     char directory[] = "/tmp/etude-composing.XXXXXX";
     struct et_alloc_stats stats;
-    (void)argv;
+    if (argc > 1 && strcmp(argv[1], "estimate") == 0)
+        puts("{\"seconds_per_batch\": 0.5, \"peak_bytes\": 1.5e6, \"params\": 98765, "
+             "\"checkpoint_bytes\": 4e6, \"weights_bytes\": 1e6}");
     if (argc > 1)
         return 0;
     if (et_ctx_new(&cx) != ET_OK || !mkdtemp(directory) || chdir(directory) != 0)
@@ -412,6 +497,9 @@ main(int argc, char **argv)
     test_broken();
     test_mend();
     test_checks();
+    test_fatal();
+    test_events();
+    test_estimate();
     test_help();
     test_files();
     free(picture);

@@ -272,7 +272,20 @@ check_file(struct tui_app *app)
     settle(app);
     picture_has("6 workers", "a worker that another program adds is there");
     is_str(w->row[w->list.at].name, "gone", "and the selected one stays it");
+    put_workers("");
+    settle(app);
+    press(app, "/shut<enter>X");
     FILE *f = fopen("conf/workers.yaml", "w");
+    fputs("shut: {address: \"ssh://shut\"}\ngone: {address: \"ssh://gone\"}\n", f);
+    fclose(f);
+    settle(app);
+    is_int(w->n, 5, "while a question about one is open the list stays as it is");
+    picture_has("shut, ssh://shut", "as does the question");
+    press(app, "n");
+    is_int(w->n, 3, "then it is read");
+    is_str(w->row[w->list.at].name, "shut",
+           "and the selected one stays it, wherever it stands");
+    f = fopen("conf/workers.yaml", "w");
     fputs("lab: [", f);
     fclose(f);
     settle(app);

@@ -429,7 +429,7 @@ main(int argc, char **argv)
     static const char *const walks[] = {
         "runs",  "compare", "compose",      "compose-small", "faults", "broken",
         "begin", "monitor", "monitor-text", "logs",          "narrow", "keys",
-        "mouse", "ends",    "data",         "none",          "charts",
+        "mouse", "ends",    "data",         "none",          "charts", "wall",
     };
     char folder[] = "/tmp/etude-walks.XXXXXX", path[LINE];
     struct et_alloc_stats stats;

@@ -153,6 +153,38 @@ test_step(struct et_ctx *cx)
     made_free(&m);
 }
 
+/* The chart of the step's parts takes all lines below their names, at every size. */
+static void
+test_parts(struct et_ctx *cx)
+{
+    int gaps = 0, seen = 0;
+    for (int rows = 10; rows <= 40; rows += 2)
+        for (int cols = 30; cols <= 150; cols += 12) {
+            struct made *m = make_run(cx, 4);
+            for (int i = 0; i < 4; i++) {
+                m->at.ba = 2 * i + 1;
+                say_health(m, 0, 40 + 8 * i);
+            }
+            made_open(m, TUI_IN_monitor, rows, cols);
+            made_press(m, "p/step<enter><enter>");
+            const char *text = made_screen(m), *last = NULL, *part;
+            static const char *const parts[] = {"forward", "backward", "wait for",
+                                                "optimizer"};
+            for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+                for (const char *at = text; (part = strstr(at, parts[i]));
+                     at = part + 1)
+                    last = part > last ? part : last;
+            const char *below = last ? strchr(last, '\n') : NULL;
+            if (below) {
+                seen++;
+                gaps += strspn(below + 1, " ") == strcspn(below + 1, "\n");
+            }
+            made_free(&m);
+        }
+    ok(seen > 50, "%d screens name the parts", seen);
+    is_int(gaps, 0, "and begin the chart right below");
+}
+
 static void
 test_small(struct et_ctx *cx)
 {
@@ -183,6 +215,7 @@ main(void)
     test_charts(cx);
     test_cursor(cx);
     test_step(cx);
+    test_parts(cx);
     test_small(cx);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
