@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* EMA: spec/algorithms.md 2.8. */
+#include "core/trainer/average.h"
+#include "etude/functional.h"
 #include "t/algorithms/fixture.h"
 
 #include <stdlib.h>
@@ -125,6 +127,94 @@ test_run(struct et_ctx *cx, bool save)
     is_int(evaluations, 2, "each epoch was evaluated");
     is_int(differ, 4, "the average is not the weights");
     et_algorithm_free(&ema);
+}
+
+/* ---- surgery ---- */
+
+/* Averages of weights that are not among the N names BEFORE begin again. */
+static void
+begin_renamed(char before[][128], int n, const struct et_param_space *space)
+{
+    for (int i = 0; i < space->n; i++) {
+        const struct et_param_slot *slot = &space->slot[i];
+        int k = 0;
+        while (k < n && strcmp(before[k], slot->name) != 0)
+            k++;
+        if (k == n)
+            memcpy(average + slot->offset, now + slot->offset,
+                   (size_t)slot->count * sizeof *now);
+    }
+}
+
+/* Convolutions with a stride are replaced behind the second batch: the weights stay,
+ * some with other names, and lie elsewhere from then on. */
+static et_status
+replace(struct et_algorithm *self, enum et_event event, struct et_state *s,
+        struct et_log *log)
+{
+    static char before[64][128];
+    struct et_surgery surgery;
+    const int n = s->params->n;
+    (void)self, (void)event, (void)log;
+    if (s->timestamp.batch != 2 || n > 64)
+        return ET_OK;
+    for (int i = 0; i < n; i++)
+        snprintf(before[i], sizeof before[i], "%s", s->params->slot[i].name);
+    need(s->cx,
+         et_apply_blurpool(s->cx, s->model->root, true, true, true, 1, &surgery));
+    et_surgery_release(&surgery);
+    const int64_t surgeries = s->surgeries;
+    ET_TRY(et_state_follow_surgery(s));
+    ok(s->surgeries > surgeries, "weights move in the midst of a run");
+    begin_renamed(before, n, s->params);
+    return ET_OK;
+}
+
+static const struct et_algorithm_class replacing_class = {
+    .info = {.name = "replacing"}, .events = ET_ON(BATCH_END), .apply = replace};
+
+static void
+test_surgery(struct et_ctx *cx)
+{
+    struct et_algorithm watcher = {.type = &watcher_class, .cx = cx};
+    struct et_algorithm replacing = {.type = &replacing_class, .cx = cx};
+    struct et_algorithm *ema = algorithm(cx, "ema", OPTIONS("half_life", "1ba"));
+    struct et_algorithm *list[] = {ema, &watcher, &replacing};
+    updates = evaluations = differ = 0;
+    save_at_epochs = saved = false;
+    train(cx,
+          (struct run_setup){.model = "resnet8",
+                             .n = 16,
+                             .evaluate = true,
+                             .max_duration = ET_EPOCHS(2)},
+          list, 3);
+    is_int(evaluations, 2, "the average is that of all batches");
+    et_algorithm_free(&ema);
+}
+
+/* A buffer that has another shape has another average. */
+static void
+test_other_buffer(struct et_ctx *cx)
+{
+    struct eti_average a = {0};
+    struct et_leaves l;
+    struct run r;
+    run_open(&r, cx, &(struct run_setup){.model = "resnet8"});
+    need(cx, eti_average_copy(&a, r.state));
+    need(cx, et_module_leaves(cx, r.model->root, ET_BUFFER, &l));
+    struct et_param *p = l.v[0].param;
+    const int64_t more = 3 + et_desc_count(&p->desc);
+    et_tensor_free(&p->tensor);
+    et_desc_init(&p->desc, ET_F32, 1, &more, ET_ROW_MAJOR);
+    need(cx,
+         et_tensor_new(cx, r.dev, ET_F32, 1, &more, ET_ROW_MAJOR, "other", &p->tensor));
+    et_leaves_release(&l);
+    r.state->surgeries++;
+    is_int(eti_average_add(&a, r.state, 0.5), ET_OK,
+           "an average follows a buffer that has another shape");
+    et_error_clear(cx);
+    eti_average_release(&a, cx);
+    run_close(&r);
 }
 
 /* ---- when it starts ---- */
@@ -339,6 +429,8 @@ main(void)
     test_values(cx);
     test_run(cx, false);
     test_run(cx, true);
+    test_surgery(cx);
+    test_other_buffer(cx);
     test_start(cx, OPTIONS("half_life", "2ba"), 3,
                "by default it starts with the first step");
     test_start(cx, OPTIONS("half_life", "2ba", "ema_start", "0.5dur"), 1,
