@@ -283,9 +283,14 @@ attach_there(struct compose *c)
         snprintf(text, sizeof text, "%s/%s", c->on, c->run_name);
     else
         snprintf(text, sizeof text, "%s@%.*s", c->run_name, n, c->on);
-    if (etd_target_parse(c->sketch->cx, text, tui_workers_folder(c->app), &target,
-                         &is) != ET_OK ||
-        tui_source_hub(c->sketch->cx, &target, &source) != ET_OK) {
+    et_status status =
+        etd_target_parse(c->sketch->cx, text, tui_workers_folder(c->app), &target, &is);
+    if (status == ET_OK && !is) {
+        tui_say(c->app, TUI_BAD, "x %s has started, but no worker is called %.*s",
+                c->run_name, n, c->on);
+        return;
+    }
+    if (status != ET_OK || tui_source_hub(c->sketch->cx, &target, &source) != ET_OK) {
         tui_say_error(c->app);
         return;
     }

@@ -6,12 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "t/tap.h"
 #include "t/tui/picture.h"
 #include "t/unit/store.h"
 #include "tui/compose.h"
+#include "tui/workers.h"
 
 static const char recipe[] = "# mine\n"
                              "max_duration: 10ba\n"
@@ -422,6 +424,39 @@ test_estimate(void)
     }
 }
 
+/* A run that was launched on some GPUs of a worker is looked for at that worker. */
+static void
+test_launched(void)
+{
+    static const char *const names[] = {"lab", "lab:0", "lab:0,1", "gone:1"};
+    static const char *const argument[] = {"nothing", NULL};
+    if (mkdir("conf", 0700) != 0)
+        bail("no folder");
+    put("conf/workers.yaml", "lab: {address: \"ssh://nowhere.invalid\"}\n");
+    chmod("conf/workers.yaml", 0600);
+    for (int i = 0; i < 4; i++) {
+        struct tui_app *app = open_app(recipe);
+        struct compose *c = tui_app_state(app, TUI_IN_compose);
+        if (tui_workers_setup(app, "conf") != ET_OK)
+            bail("no workers");
+        snprintf(c->on, sizeof c->on, "%s", names[i]);
+        snprintf(c->run_name, sizeof c->run_name, "calm-yak");
+        if (tui_job_start(&c->launch, cx, argument, NULL, 0) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+        app->config.is_dump = true;
+        compose_tick(app, c);
+        app->config.is_dump = false;
+        if (i < 3)
+            ok(app->screen[app->at]->where == TUI_IN_monitor && app->source &&
+                   strcmp(app->source->place, "lab") == 0,
+               "a run at '%s' is watched there", names[i]);
+        else
+            is_str(app->message, "x calm-yak has started, but no worker is called gone",
+                   "where the worker is in no list any more that is said");
+        tui_app_free(&app);
+    }
+}
+
 /* Every key that help lists is seen at every height, scrolling where it must. */
 static void
 test_help(void)
@@ -500,6 +535,7 @@ main(int argc, char **argv)
     test_fatal();
     test_events();
     test_estimate();
+    test_launched();
     test_help();
     test_files();
     free(picture);
