@@ -413,7 +413,7 @@ orders(void)
  * took. */
 static int
 cast_batch(struct et_graph *g, const struct et_batch *b, enum et_dtype dtype,
-           bool whole, uint16_t *out)
+           bool whole, void *out)
 {
     struct et_graph_stats before, after;
     et_graph_get_stats(g, &before);
@@ -451,6 +451,21 @@ narrow(void)
         is_int(cast_batch(graph, b, (enum et_dtype)to, true, got), 2,
                "but two where the batch is read in f32, too");
         ok(memcmp(got, want, sizeof got) == 0, "with the same bits");
+        et_loader_release(s.device, b);
+    }
+    /* Neither is written as it is made. */
+    static const enum et_dtype wide[] = {ET_I32, ET_F64};
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+        static double whole[COUNT], joined[COUNT];
+        const struct et_batch *b;
+        do
+            need(cx, et_loader_next(cx, s.device, &b));
+        while (!b); /* an epoch's end */
+        is_int(cast_batch(eager, b, wide[i], false, whole), 2,
+               "a batch in %s is a batch, and a cast of it", et_dtype_name(wide[i]));
+        is_int(cast_batch(graph, b, wide[i], false, joined), 2, "for a plan, too");
+        ok(memcmp(joined, whole, COUNT * et_dtype_size(wide[i])) == 0,
+           "with the same bits");
         et_loader_release(s.device, b);
     }
     end(&s);

@@ -170,6 +170,16 @@ taken_already(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
     return 3;
 }
 
+/* A sum whose rows do not lie one behind the other. */
+static int
+turned(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
+{
+    struct et_tensor *x = et_transpose(g, in[X], 0, 1);
+    struct et_tensor *r = et_transpose(g, in[R], 0, 1);
+    out[0] = et_layer_norm(g, et_add(g, x, r), NULL, NULL, 1, 1e-5);
+    return 1;
+}
+
 /* ---- running ---- */
 
 struct answers {
@@ -230,6 +240,7 @@ static const struct row rows[] = {
     {"a gamma made of the sum", conditioned, {6, 6}, {6, 6}, false},
     {"a beta made of the sum", shifted, {6, 6}, {6, 6}, false},
     {"a sum with a row for all", repeated, {6, 6}, {6, 6}, false},
+    {"a sum that is not dense", turned, {2, 2}, {2, 2}, true},
     {"two norms of a sum", parallel, {11, 12}, {14, 19}, false},
     {"a shortcut", shortcut, {16, 22}, {18, 24}, false},
     {"batch norms that others read", read_by_others, {16, 19}, {16, 19}, false},

@@ -224,6 +224,34 @@ test_eager(enum et_dtype low, const char *name)
     ok(is_right(w, low), "%s: and what it assigns others read", name);
 }
 
+/* Every allocation of an evaluation that makes the copy anew fails once: the next one
+ * makes it. */
+static void
+test_broken_off(enum et_dtype low, const char *name)
+{
+    int broken = 0, wrong = 0, status = ET_ENOMEM;
+    for (int k = 1; k < 300 && status != ET_OK; k++) {
+        struct et_tensor *y;
+        fill(w, k);
+        note(w);
+        start(g, low);
+        y = product(g, w);
+        et_alloc_fail_at(cx, (uint64_t)k);
+        status = et_eval(g, &y, 1);
+        et_alloc_fail_at(cx, 0);
+        et_error_clear(cx);
+        if (status != ET_OK) {
+            broken++;
+            start(g, low);
+            y = product(g, w);
+            must(et_eval(g, &y, 1));
+        }
+        wrong += !is_product(y, low);
+    }
+    ok(broken > 5 && status == ET_OK, "%s: %d evaluations break off", name, broken);
+    is_int(wrong, 0, "and the next finds the weights as they are");
+}
+
 static void
 test_dtypes(void)
 {
@@ -263,6 +291,7 @@ main(void)
         test_assigning(low[i], name);
         test_order(low[i], name);
         test_eager(low[i], name);
+        test_broken_off(low[i], name);
     }
     test_dtypes();
     et_tensor_free(&w);
