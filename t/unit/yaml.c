@@ -40,6 +40,18 @@ read_text(const char *text)
     return read_with(text, strlen(text), &eti_yaml_limits);
 }
 
+/* A text without anything is a null, which is at its beginning. */
+static void
+test_nothing(void)
+{
+    static const char *const texts[] = {"", "\n\n", "# a comment\n", "---\n", "~"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        const struct et_value *v = read_text(texts[i]);
+        ok(v && v->type == ET_VALUE_NULL && v->line >= 1 && v->column >= 1,
+           "'%s' is nothing, and has a place", texts[i]);
+    }
+}
+
 /* ---- scalars ---- */
 
 static void
@@ -424,6 +436,7 @@ main(void)
     if (et_ctx_new(&cx) != ET_OK)
         bail("no context");
     eti_arena_init(&arena, cx, 64 << 10);
+    test_nothing();
     test_scalars();
     test_places();
     test_refusals();

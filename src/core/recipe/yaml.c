@@ -568,11 +568,11 @@ eti_yaml_parse(struct eti_arena *arena, const char *text, size_t n,
     }
     if (!root && !r.is_stopped) {
         root = eti_value_new(arena, ET_VALUE_NULL, source, "");
-        if (root)
-            root->line = root->column = 1;
-        else
+        if (!root)
             out_of_memory(&r);
     }
+    if (root && root->line == 0) /* nothing was written: that is at the beginning */
+        root->line = root->column = 1;
     if (r.status == ET_ENOMEM)
         return ET_FAIL(arena->cx, ET_ENOMEM, "out of memory reading YAML");
     *out = r.is_stopped ? NULL : root;
