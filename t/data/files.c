@@ -466,6 +466,36 @@ masks(void)
     end(&r);
 }
 
+/* How many pairs of NAME a split has, of those that a fraction is to test with. */
+static int64_t
+count_pairs(const char *name, const char *split, const char *fraction)
+{
+    struct reader r;
+    need(cx, begin(&r, "segmentation", name,
+                   (const char *const[]){"num_classes", "12", "split", split,
+                                         "test_fraction", fraction, "transforms",
+                                         middle, NULL}));
+    int64_t n = r.data->facts.n_samples;
+    end(&r);
+    return n;
+}
+
+static void
+divided_masks(void)
+{
+    for (int i = 0; i < 40; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%d", i);
+        put_pair("divided", name);
+    }
+    int64_t train = count_pairs("divided", "train", "0.3"),
+            test = count_pairs("divided", "test", "0.3");
+    /* Of 40, 12: within three deviations, which are 2.9 each. */
+    ok(train + test == 40 && test > 3 && test < 21,
+       "a fraction of the pairs is to test with (%d of 40)", (int)test);
+    is_int(count_pairs("divided", "train", "0"), 40, "or none");
+}
+
 static void
 layouts(void)
 {
@@ -557,6 +587,7 @@ main(void)
     in_pieces();
     broken();
     masks();
+    divided_masks();
     layouts();
     class_names();
     struct et_alloc_stats stats;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/data/fields.h"
+#include "core/data/mds.h"
 #include "core/data/members.h"
 #include "etude/tokenizer.h"
 #include "t/data/fixture.h"
@@ -498,6 +499,42 @@ mds_columns(void)
     is_int(wrong, 0, "the image is the first picture, the target the first other one");
 }
 
+/* As many columns as there is room for, and one more. */
+static void
+mds_many_columns(void)
+{
+    for (int n = ETI_MDS_COLUMNS; n <= ETI_MDS_COLUMNS + 1; n++) {
+        static char text[1 << 13];
+        struct opened o;
+        int used = snprintf(text, sizeof text,
+                            "{\"version\": 2, \"shards\": [{\"version\": 2, "
+                            "\"format\": \"mds\", \"samples\": 0, \"compression\": "
+                            "null, \"zip_data\": null, \"raw_data\": {\"basename\": "
+                            "\"s.mds\", \"bytes\": 9}");
+        static const char *const lists[] = {"column_names", "column_encodings",
+                                            "column_sizes"};
+        for (int list = 0; list < 3; list++) {
+            used += snprintf(text + used, sizeof text - (size_t)used, ", \"%s\": [",
+                             lists[list]);
+            for (int i = 0; i < n; i++)
+                used += snprintf(text + used, sizeof text - (size_t)used,
+                                 list == 0   ? "%s\"c%d\""
+                                 : list == 1 ? "%s\"int\""
+                                             : "%s8",
+                                 i ? ", " : "", i);
+            used += snprintf(text + used, sizeof text - (size_t)used, "]");
+        }
+        snprintf(text + used, sizeof text - (size_t)used, "}]}");
+        put_text("wide/index.json", text);
+        ok(try_open(&o, "mds_images", "wide", NULL) != ET_OK, "%d columns of numbers",
+           n);
+        const char *said = take_error(cx);
+        ok((strstr(said, "not lists of 1 to 64") != NULL) == (n > ETI_MDS_COLUMNS),
+           "are refused as what they are: %s", said);
+        finish(&o);
+    }
+}
+
 /* What lies in train and val is not cut besides. */
 static void
 mds_apart(void)
@@ -846,6 +883,7 @@ main(void)
     changed_tar();
     mds_images();
     mds_columns();
+    mds_many_columns();
     mds_apart();
     mds_indexes();
     mds_tokens();

@@ -282,10 +282,58 @@ crops_fit(void)
     }
 }
 
+/* What color_jitter draws is from one end of its range to the other. */
+static void
+jitters(void)
+{
+    static const struct {
+        const char *option, *value;
+        int kind;
+        double scale, low, high; /* of what is drawn, by SCALE */
+    } rows[] = {
+        {"brightness", "0.4", ET_CHANGE_BLEND, 1, 0.6, 1.4},
+        {"brightness", "3", ET_CHANGE_BLEND, 1, 0, 4},
+        {"contrast", "0.4", ET_CHANGE_CONTRAST, 1, 0.6, 1.4},
+        {"saturation", "0.25", ET_CHANGE_SATURATION, 1, 0.75, 1.25},
+        {"hue", "0.2", ET_CHANGE_HUE, 6, -0.2, 0.2}, /* in sixths of a turn */
+    };
+    const struct et_transform_class *c = et_transform_find("color_jitter");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        enum { DRAWS = 2000 };
+        const double wide = rows[i].high - rows[i].low;
+        double least = rows[i].high, most = rows[i].low, sum = 0;
+        int wrong = 0;
+        void *options;
+        need(cx,
+             et_options_new(cx, &c->info,
+                            (const char *const[]){rows[i].option, rows[i].value, NULL},
+                            &options));
+        for (int k = 0; k < DRAWS; k++) {
+            struct et_rng r = et_rng_at(17, ET_RNG_AUGMENT, (uint64_t)k);
+            struct et_pixel_change change[4];
+            wrong += c->changes(options, &r, 8, 8, change) != 1 ||
+                     change[0].kind != rows[i].kind;
+            const double v = (double)change[0].own / rows[i].scale;
+            least = v < least ? v : least;
+            most = v > most ? v : most;
+            sum += v;
+        }
+        et_options_free(&c->info, &options);
+        is_int(wrong, 0, "%s %s changes this alone", rows[i].option, rows[i].value);
+        /* The mean of 2000 is within five deviations, of 0.0065 of the range. */
+        ok(least >= rows[i].low - 1e-6 && least < rows[i].low + 0.01 * wide &&
+               most <= rows[i].high + 1e-6 && most > rows[i].high - 0.01 * wide &&
+               fabs(sum / DRAWS - (rows[i].low + rows[i].high) / 2) < 0.033 * wide,
+           "from %g to %g, evenly: %g to %g, %g in the mean", rows[i].low, rows[i].high,
+           least, most, sum / DRAWS);
+    }
+}
+
 int
 main(void)
 {
     cx = need_ctx();
+    jitters();
     crops();
     crops_fit();
     values();

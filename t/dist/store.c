@@ -417,9 +417,27 @@ test_values(void)
     etd_server_stop(&server, false);
 }
 
+/* Why there is no connection is what the system says. */
+static void
+test_unreachable(void)
+{
+    int error = 0, port = 0;
+    const int held = etd_store_listen("127.0.0.1", &port);
+    if (held < 0)
+        bail("no port");
+    is_int(etd_store_socket("127.0.0.1", port, true, &error), -1,
+           "a port that is taken cannot be listened at");
+    is_int(error, EADDRINUSE, "which is said");
+    close(held);
+    is_int(etd_store_socket("127.0.0.1", port, false, &error), -1,
+           "one that nobody listens at cannot be reached");
+    is_int(error, ECONNREFUSED, "which is said, too");
+}
+
 int
 main(void)
 {
+    test_unreachable();
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         test_end(i);
     test_watch_ends();

@@ -206,6 +206,36 @@ test_layers(void)
                   "options are changed where they stand");
 }
 
+/* What may be a layer: blocks that the recipe has, and no layer within another. */
+static void
+test_offered(void)
+{
+    static const char with_block[] = "max_duration: 10ba\n"
+                                     "model:\n"
+                                     "  name: layers\n"
+                                     "  blocks:\n"
+                                     "    mine:\n"
+                                     "      - relu\n"
+                                     "  layers:\n"
+                                     "    - mine\n"
+                                     "    - residual: [dropout]\n"
+                                     "    - linear: {out: 10}\n";
+    static const char *const texts[] = {network, with_block};
+    for (int i = 0; i < 2; i++) {
+        int n = 0;
+        struct tui_app *app = open_app(texts[i]);
+        if (!compose_go_to(tui_app_state(app, TUI_IN_compose), "model.layers"))
+            bail("no layers");
+        press(app, "e<enter>a");
+        for (const char *at = picture; (at = strstr(at, "a block of this recipe"));
+             at++)
+            n++;
+        if (!is_int(n, i, "%d blocks of the recipe are offered", i))
+            diag("\n%s", picture);
+        tui_app_free(&app);
+    }
+}
+
 /* A click, or another thing that the mouse does, on the first TEXT of the picture. */
 static void
 point(struct tui_app *app, const char *text, int what)
@@ -527,6 +557,7 @@ main(int argc, char **argv)
     setenv("XDG_STATE_HOME", directory, 1);
     test_edits();
     test_layers();
+    test_offered();
     test_mouse();
     test_paste();
     test_broken();

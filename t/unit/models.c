@@ -662,6 +662,40 @@ deeplab(void)
     et_model_free(&m);
 }
 
+/* Samples skip the branches of an EfficientNet as torchvision's do: block I of 16 with
+ * probability 0.2 I / 16, where it has a sum. */
+static void
+skipped_branches(void)
+{
+    static const int summed[] = {2, 4, 6, 7, 9, 10, 12, 13, 14};
+    enum { SUMMED = sizeof summed / sizeof *summed };
+    struct et_model *m = make("efficientnet_b0", &cifar, NULL);
+    struct eti_outline outline;
+    struct et_tensor *x = leaf(ET_F32, 4, (int64_t[]){2, 3, 32, 32});
+    struct et_tensor *rng = leaf(ET_I64, 1, (int64_t[]){2});
+    struct et_forward f = {.training = true, .rng = rng};
+    int n = 0, wrong = 0;
+    must(eti_model_outline(cx, m, dev, &outline)); /* which binds zeros */
+    must(et_graph_new(cx, dev, &f.g));
+    (void)et_model_forward(m, &f, x);
+    must(et_graph_status(f.g));
+    for (int i = 0; i < f.g->n_nodes; i++) {
+        const struct et_node *node = f.g->node[i];
+        if (node->op->id != ET_OP_dropout || node->out[0].desc.ndim != 4)
+            continue;
+        const double p = ((const struct et_dropout_attr *)node->attr)->p;
+        wrong += n >= SUMMED || fabs(p - 0.2 * summed[n] / 16) > 1e-12;
+        n++;
+    }
+    is_int(n, SUMMED, "each branch of an EfficientNet that has a sum may be skipped");
+    is_int(wrong, 0, "the more often the later it comes");
+    et_graph_free(&f.g);
+    eti_outline_release(&outline);
+    et_tensor_free(&x);
+    et_tensor_free(&rng);
+    et_model_free(&m);
+}
+
 int
 main(void)
 {
@@ -683,6 +717,7 @@ main(void)
     side_by_side();
     attention_options();
     deeplab();
+    skipped_branches();
     et_device_close(&dev);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
