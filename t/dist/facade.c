@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/trainer/gather.h"
 #include "etude/dist.h"
 #include "t/data/fixture.h"
 #include "t/dist/group.h"
@@ -248,6 +249,74 @@ fill_up(struct et_ctx *cx, struct et_comm *c, void *data)
     return 0;
 }
 
+/* ---- rows ---- */
+
+/* Number I of row R of rank RANK. */
+static float
+of_row(int rank, int64_t r, int64_t i)
+{
+    return (float)(10000 * rank + 100 * r + i);
+}
+
+/* Rows of each sort, RANK + 1 of them, or of one rank none; pictures in both orders,
+ * and lengths that differ. */
+static int
+gather_rows(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    enum { MOST = 1024, PAD = -7 };
+    static const struct {
+        int ndim;
+        int64_t shape[4]; /* of a row from axis 1 on */
+        enum et_format order;
+        bool differs; /* axis 1 is longer by the rank */
+    } rows[] = {
+        {1, {0}, ET_ROW_MAJOR, false},
+        {2, {5}, ET_ROW_MAJOR, false},
+        {2, {2}, ET_ROW_MAJOR, true},
+        {4, {3, 2, 4}, ET_ROW_MAJOR, false},
+        {4, {3, 2, 4}, ET_CHANNELS_LAST, false},
+        {4, {1, 3, 2}, ET_CHANNELS_LAST, false},
+    };
+    const int world = et_comm_world(c), rank = et_comm_rank(c);
+    (void)data;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int empty = -1; empty < world; empty++) {
+            float own[MOST];
+            struct et_desc d, want;
+            struct eti_rows_of out;
+            int64_t all = 0, at = 0;
+            int64_t shape[ET_MAX_DIMS] = {rank == empty ? 0 : rank + 1};
+            for (int k = 1; k < rows[i].ndim; k++)
+                shape[k] =
+                    rows[i].shape[k - 1] + (k == 1 && rows[i].differs ? rank : 0);
+            et_desc_init(&d, ET_F32, rows[i].ndim, shape, rows[i].order);
+            const int64_t n = shape[0], row = n ? et_desc_count(&d) / n : 0;
+            for (int64_t k = 0; k < n * row; k++)
+                own[k] = of_row(rank, k / row, k % row);
+            EXPECT(eti_gather_rows(cx, c, own, n, &d, PAD, &out) == ET_OK);
+            int longest = empty == world - 1 ? world - 2 : world - 1;
+            for (int r = 0; r < world; r++)
+                all += r == empty ? 0 : r + 1;
+            shape[0] = all;
+            if (rows[i].differs)
+                shape[1] = rows[i].shape[0] + longest;
+            if (all > 0) {
+                et_desc_init(&want, ET_F32, rows[i].ndim, shape, rows[i].order);
+                EXPECT(et_desc_equal(&out.desc, &want));
+            }
+            const float *v = out.data;
+            const int64_t wide = all ? et_desc_count(&out.desc) / all : 0;
+            for (int r = 0; r < world; r++)
+                for (int64_t k = 0; r != empty && k < r + 1; k++, at++)
+                    for (int64_t e = 0; e < wide; e++) {
+                        bool is_own = !rows[i].differs || e < rows[i].shape[0] + r;
+                        EXPECT(v[at * wide + e] == (is_own ? of_row(r, k, e) : PAD));
+                    }
+            eti_gathered_free(cx, &out);
+        }
+    return 0;
+}
+
 /* ---- objects ---- */
 
 enum { BIG = 3 << 20 };
@@ -468,6 +537,8 @@ main(void)
         ok(all_well(world, spread, NULL), "%d ranks gather, and each has a word",
            world);
         ok(all_well(world, fill_up, NULL), "%d ranks gather as many as each has",
+           world);
+        ok(all_well(world, gather_rows, NULL), "%d ranks gather rows of every sort",
            world);
         ok(all_well(world, pass_objects, NULL),
            "%d ranks pass objects of no bytes, a few, and 3 MB", world);
