@@ -132,21 +132,6 @@ test_run(struct et_ctx *cx, bool save)
 
 /* ---- surgery ---- */
 
-/* Averages of weights that are not among the N names BEFORE begin again. */
-static void
-begin_renamed(char before[][128], int n, const struct et_param_space *space)
-{
-    for (int i = 0; i < space->n; i++) {
-        const struct et_param_slot *slot = &space->slot[i];
-        int k = 0;
-        while (k < n && strcmp(before[k], slot->name) != 0)
-            k++;
-        if (k == n)
-            memcpy(average + slot->offset, now + slot->offset,
-                   (size_t)slot->count * sizeof *now);
-    }
-}
-
 /* A linear layer with the weights of OLD. */
 static et_status
 copy_linear(struct et_ctx *cx, struct et_module *old, int index, void *data,
@@ -170,15 +155,11 @@ replace(struct et_algorithm *self, enum et_event event, struct et_state *s,
         struct et_log *log)
 {
     static const struct et_surgery_policy linear = {&et_linear_class, copy_linear};
-    static char before[64][128];
     struct et_surgery surgery;
     struct et_module *root = s->model->root;
-    const int n = s->params->n;
     (void)self, (void)event, (void)log;
-    if (s->timestamp.batch != 2 || n > 64)
+    if (s->timestamp.batch != 2)
         return ET_OK;
-    for (int i = 0; i < n; i++)
-        snprintf(before[i], sizeof before[i], "%s", s->params->slot[i].name);
     need(s->cx, et_apply_blurpool(s->cx, root, true, true, true, 1, &surgery));
     if (surgery.n == 0) {
         et_surgery_release(&surgery);
@@ -186,9 +167,7 @@ replace(struct et_algorithm *self, enum et_event event, struct et_state *s,
     }
     ok(surgery.n > 0, "%d layers are replaced in the midst of a run", surgery.n);
     et_surgery_release(&surgery);
-    ET_TRY(et_state_follow_surgery(s));
-    begin_renamed(before, n, s->params);
-    return ET_OK;
+    return et_state_follow_surgery(s);
 }
 
 static const struct et_algorithm_class replacing_class = {
