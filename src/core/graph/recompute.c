@@ -17,7 +17,7 @@
 /* The work of the late reader for each of the value's elements hides what making these
  * again takes. Of a step's time on an EPYC's core that was 1 to 2 % in a GPT of d=384,
  * whose products do 768 FLOP for each element of a GELU and 2304 for that of a norm; in
- * one of d=128, with a third of that, it was 5 %, and its values stay. */
+ * one of d=128, with a third of that, it was up to 5 %, and its values stay. */
 enum {
     WORTH = 1 << 20,         /* bytes: less saves nothing that anybody sees */
     FAR = 16,                /* steps from one reader to the next: a block's, about */
