@@ -42,7 +42,8 @@ void rig_end(struct rig *r);
 
 /* t/golden/NAME, to read from; the test ends if it is not there. */
 FILE *rig_golden(const char *name);
-/* The same, with F behind its line "case TEXT"; the test ends if there is none. */
+/* The same, with F behind its line "case TEXT"; without such a line the
+ * test ends. */
 FILE *rig_open_case(const char *name, const char *text);
 /* The word behind KEY in LINE, into NAME; what follows it. NULL: another line. */
 const char *rig_word(const char *line, const char *key, char name[128]);

@@ -10,7 +10,7 @@ enum { ETI_ONNX_OPSET = 20 };
 struct eti_onnx_info {
     int nodes, tensors; /* of the file */
     int64_t bytes;
-    int64_t beside; /* of the file PATH.data, which has the weights; 0: there is none */
+    int64_t beside; /* bytes of PATH.data, which has the weights; 0: they are in PATH */
     int64_t limit;  /* set by the caller: bytes of a file with the weights in it, at
                        most; 0: 2 GiB, what protocol buffers can have */
 };
