@@ -69,7 +69,8 @@ train(struct et_ctx *cx, const char *text, const char *device, bool eager)
     setenv("ETUDE_EAGER", eager ? "1" : "0", 1);
     recipe_open(&r, cx, text,
                 &(struct recipe_choice){.device = device, .repeats = true});
-    if (strcmp(et_device_name(r.parts.dev), "cuda") == 0)
+    if (strcmp(et_device_name(r.parts.dev), "cuda") == 0 ||
+        strcmp(et_device_name(r.parts.dev), "gpusim") == 0)
         out.near = r.recipe->precision == ET_PRECISION_FP32 ? NEAR : NEAR_MIXED;
     recipe_fit(&r);
     unsetenv("ETUDE_EAGER");

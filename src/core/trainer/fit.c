@@ -30,6 +30,15 @@ log_times(struct et_state *s)
     }
 }
 
+/* Whoever asked it to stop before its last batches' numbers were there does not hide that. */
+static void
+set_diverged(struct et_trainer *t, const char *why)
+{
+    t->common.outcome = ET_OUTCOME_DIVERGED;
+    t->state.interrupted = false;
+    t->state.stop_reason = why;
+}
+
 /* The steps that were not finite changed nothing; too many in a row end the run. */
 bool
 eti_judge(struct et_trainer *t)
@@ -56,8 +65,8 @@ eti_judge(struct et_trainer *t)
         et_log_text(s->log, ET_LOG_ERROR, &s->timestamp, "batch %lld: no way back: %s",
                     (long long)s->timestamp.batch, why);
     }
-    t->common.outcome = ET_OUTCOME_DIVERGED;
-    et_state_stop(s, "the loss or gradient was not finite");
+    s->stop = true;
+    set_diverged(t, "the loss or gradient was not finite");
     return false;
 }
 
@@ -70,8 +79,7 @@ judge_end(struct et_trainer *t)
     if (t->common.outcome != ET_OUTCOME_FINISHED || s->target_reached ||
         !eti_learned_nothing(&t->common, s))
         return;
-    t->common.outcome = ET_OUTCOME_DIVERGED;
-    s->stop_reason = "the loss or gradient of every batch was not finite";
+    set_diverged(t, "the loss or gradient of every batch was not finite");
 }
 
 /* Schedules go on without a batch whose update was skipped, where they are to. */

@@ -37,6 +37,7 @@ struct parked {
     unsigned losses;        /* as eti_numbers has them */
     float *number;          /* host memory: as the report's leaf has them */
     struct et_fence *fence; /* after their copy; NULL where copies are done at once */
+    bool settled;           /* the optimizer knows whether its update was skipped */
 };
 
 struct readback {
@@ -50,6 +51,7 @@ struct readback {
     float *block;           /* of all NUMBER, pinned where the device has such memory */
     struct parked batch[AHEAD + 1];
     int first, n;    /* parked: oldest, how many */
+    bool is_sent;    /* so is the batch behind them, which is not parked yet */
     bool delivering; /* an older batch is being shown */
 };
 
@@ -170,12 +172,19 @@ was_skipped(const struct parked *b)
     return b->number[0] != 0;
 }
 
+static void
+settle(struct eti_part *p, struct parked *b)
+{
+    if (!b->settled)
+        et_optimizer_settle(p->s->optimizer, was_skipped(b));
+    b->settled = true;
+}
+
 /* Into state and log. BATCH: its number, from 1. */
 static void
-take(struct eti_part *p, const struct parked *b, int64_t batch)
+take(struct eti_part *p, struct parked *b, int64_t batch)
 {
     const struct readback *own = p->own;
-    struct et_optimizer *optimizer = p->s->optimizer;
     struct eti_numbers numbers = {
         .at = b->number + 1,
         .batch = batch,
@@ -183,8 +192,10 @@ take(struct eti_part *p, const struct parked *b, int64_t batch)
         .skipped = was_skipped(b),
     };
     eti_parts_take(p->t, &numbers);
-    (own->ahead > 0 ? et_optimizer_settle : et_optimizer_done)(optimizer,
-                                                               numbers.skipped);
+    if (own->ahead > 0)
+        settle(p, b);
+    else
+        et_optimizer_done(p->s->optimizer, numbers.skipped);
 }
 
 et_status
@@ -203,6 +214,8 @@ eti_readback_send(struct et_trainer *t)
         return ET_OK;
     }
     et_optimizer_done(s->optimizer, false);
+    b->settled = false;
+    own->is_sent = true;
     ET_TRY(eti_device_copy(s->dev, b->number, et_tensor_data(own->sent), bytes));
     return eti_device_check(s->dev, table->fence_set(b->fence, NULL), "a fence");
 }
@@ -218,6 +231,7 @@ eti_readback_park(struct et_trainer *t)
     eti_view_take(t, &b->view);
     eti_log_swap(p->s->log, &b->book);
     own->n++;
+    own->is_sent = false;
 }
 
 static struct parked *
@@ -280,6 +294,20 @@ eti_readback_deliver(struct et_trainer *t, int keep)
 }
 
 et_status
+eti_readback_settle(struct et_trainer *t)
+{
+    struct eti_part *p = eti_part_of(t, ETI_PART_READBACK);
+    struct readback *own = p->own;
+    ET_TRY(eti_readback_deliver(t, 0));
+    for (int i = 0; i < own->n + own->is_sent; i++) {
+        struct parked *b = &own->batch[(own->first + i) % (own->ahead + 1)];
+        ET_TRY(wait_for(p, b));
+        settle(p, b);
+    }
+    return ET_OK;
+}
+
+et_status
 eti_readback_discard(struct et_trainer *t)
 {
     struct eti_part *p = eti_part_of(t, ETI_PART_READBACK);
@@ -287,7 +315,7 @@ eti_readback_discard(struct et_trainer *t)
     while (own->n > 0) {
         struct parked *b = oldest(own);
         ET_TRY(wait_for(p, b));
-        et_optimizer_settle(p->s->optimizer, was_skipped(b));
+        settle(p, b);
         eti_book_clear(b->book);
     }
     return ET_OK;

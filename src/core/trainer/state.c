@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/need.h"
+#include "core/trainer/readback.h"
 #include "core/trainer/trainer_impl.h"
 
 void
@@ -100,8 +101,7 @@ et_state_follow_surgery(struct et_state *s)
 {
     ETI_NEED(s ? s->cx : NULL, s);
     struct et_trainer *t = (struct et_trainer *)s;
-    /* Unsettled updates speak of the old parameters. */
-    ET_TRY(eti_readback_deliver(t, 0));
+    ET_TRY(eti_readback_settle(t));
     return eti_bind_parameters(t);
 }
 
