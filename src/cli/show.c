@@ -13,8 +13,8 @@
 
 enum { SHOWN = 512 };
 
-/* What was said of the run and when it went on: [{t, ba, kind, text}...], or NULL with
- * *EXIT. */
+/* What was said of the run, what it was told to do and when it went on: [{t, ba, kind,
+ * text}...], or NULL with *EXIT. */
 static json_t *
 read_notes(struct cli *c, const json_t *facts, int *exit)
 {
@@ -27,6 +27,7 @@ read_notes(struct cli *c, const json_t *facts, int *exit)
         return NULL;
     }
     et_status status = et_events_only(e, UINT64_C(1) << ET_RECORD_ANNOTATION |
+                                             UINT64_C(1) << ET_RECORD_COMMAND |
                                              UINT64_C(1) << ET_RECORD_RESUME);
     while (status == ET_OK && got) {
         status = et_events_next(e, &r, &got);

@@ -58,6 +58,7 @@ run set brisk-otter algorithms.ema.half_life=3ba
 exits 65 "and what may not is not"
 run show brisk-otter
 says out "label_smoothing ema mixup" "show lists them behind the recipe's"
+says out "after ${joined}ba  uid:$(id -u) algo ema on half_life=5ba -> joined" "and says when each came, and how"
 run attach brisk-otter --dump-screen 200x50
 says out "mixup on -> joined" "Monitor's events have it"
 sed -n '/algorithms now/,$p' out | cut -c1-200 >panel
