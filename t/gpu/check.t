@@ -10,24 +10,24 @@ programs() {
 long t/kernels/gpu
 long t/train/golden
 long t/train/eager
-long t/train/ahead
+short t/train/ahead
 long t/train/accumulate
 long t/train/spacetime
-long t/train/scaler
+short t/train/scaler
 long t/train/resume
 long t/train/join
 long t/train/switch
 long t/train/same
 short t/unit/apart
-long t/algorithms/blurpool
-long t/algorithms/ema
-long t/algorithms/gradient_clipping
+short t/algorithms/blurpool
+short t/algorithms/ema
+short t/algorithms/gradient_clipping
 short t/algorithms/label_smoothing
 short t/algorithms/mixup
 long t/algorithms/progressive_resizing
 short t/algorithms/sam
-long t/algorithms/selective_backprop
-long t/algorithms/together
+short t/algorithms/selective_backprop
+short t/algorithms/together
 L
 }
 if [ "${1:-}" = --list ]; then

@@ -30,7 +30,8 @@ log_times(struct et_state *s)
     }
 }
 
-/* Whoever asked it to stop before its last batches' numbers were there does not hide that. */
+/* Whoever asked it to stop before its last batches' numbers were there does not hide
+ * that. */
 static void
 set_diverged(struct et_trainer *t, const char *why)
 {

@@ -16,8 +16,9 @@ ET_NODISCARD et_status eti_readback_send(struct et_trainer *t);
 /* At the end of a batch that is not waited for: puts by what observers will be shown of
  * it. */
 void eti_readback_park(struct et_trainer *t);
-/* Before the parameters become others: shows what is parked, and lets the optimizer count
- * all updates on those that they were made on, the batch's that is not parked yet too. */
+/* Before the parameters become others: shows what is parked, and lets the optimizer
+ * count all updates on those that they were made on, also that of a batch that is not
+ * parked yet. */
 ET_NODISCARD et_status eti_readback_settle(struct et_trainer *t);
 /* What eti_readback_deliver would show is shown to nobody: the run goes back to before
  * it. */
