@@ -73,6 +73,7 @@ def main():
     args.add_argument("--megabytes", type=int, default=100)
     args = args.parse_args()
     texts = collect(args.megabytes * 1_000_000)
+    os.makedirs(args.folder, exist_ok=True)
     with open(f"{args.folder}/mixed.txt", "w", newline="", encoding="utf-8") as f:
         f.writelines(texts)
     some, n = [], 0
