@@ -5,7 +5,7 @@ networks, which tests in t/algorithms do again: names and shapes of the paramete
 for weights and inputs from a formula (golden.py) the outputs of a training pass, the
 gradient of a parameter, and the running statistics.
 
-Needs torch, torchvision, transformers, and mosaicml, of which only the files of the
+Needs torch, torchvision, transformers 5, and mosaicml, of which only the files of the
 methods are used: what they import besides is put in its place below, since the package
 as a whole wants a trainer's worth of others. Computed in f64, but for low precision."""
 import importlib

@@ -356,6 +356,44 @@ test_memory(struct et_ctx *cx)
     free(with.params);
 }
 
+/* A batch that is no number, where the last checkpoint that was due is of a model without
+ * the method, or with it. */
+static void
+test_back(struct et_ctx *cx)
+{
+    static const struct {
+        const char *what;
+        struct ask asks[2];
+        int n;
+    } rows[] = {
+        {"on", {{4, "algo squeeze_excite on latent_channels=0.5 min_channels=4"}}, 1},
+        {"on and off",
+         {{2, "algo squeeze_excite on latent_channels=0.5 min_channels=4"},
+          {4, "algo squeeze_excite off"}},
+         2},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct result r;
+        struct how how = {.text = PICTURES,
+                          .ask = rows[i].asks,
+                          .n = rows[i].n,
+                          .every = 3,
+                          .saved = true,
+                          .spoil = 5,
+                          .goes_back = true};
+        (void)desk_train(cx, &how, &r);
+        const float *v = r.params;
+        size_t finite = 0, n = r.bytes / sizeof *v;
+        while (finite < n && isfinite(v[finite]))
+            finite++;
+        ok(r.outcome == ET_OUTCOME_FINISHED && finite == n &&
+               strstr(r.warned, "went back to the parameters of batch 4"),
+           "%s: a run goes back to the checkpoint that came with the switch",
+           rows[i].what);
+        free(r.params);
+    }
+}
+
 int
 main(void)
 {
@@ -370,6 +408,7 @@ main(void)
         test_positions(cx);
         test_refused(cx);
         test_memory(cx);
+        test_back(cx);
     }
     desk_clear();
     et_ctx_free(&cx);

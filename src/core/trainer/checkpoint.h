@@ -31,7 +31,8 @@ ET_NODISCARD et_status eti_saver_joined(struct et_trainer *t,
                                         const struct et_algorithm *a);
 /* And no more, if they did. */
 void eti_saver_left(struct et_trainer *t, const struct et_algorithm *a);
-/* Checkpoints say from here on what has been switched, if any are saved. */
+/* Checkpoints say from here on what has been switched, if any are saved. One is saved
+ * with this batch where the run may have to go back. */
 ET_NODISCARD et_status eti_saver_switched(struct et_trainer *t);
 /* Waits for the save under way, and says what became of it; false: nothing is saved. */
 bool eti_settle_save(struct et_trainer *t);

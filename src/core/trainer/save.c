@@ -173,6 +173,8 @@ eti_saver_switched(struct et_trainer *t)
     struct saver *own = eti_part_own(t, ETI_PART_SAVER);
     if (!eti_settle_save(t))
         return ET_OK;
+    if (part_of(t)->config->nonfinite_action == ET_NONFINITE_ROLLBACK)
+        (void)eti_ask_to_save(t); /* earlier ones have another model's parameters */
     return eti_switches_list(t, &own->switched);
 }
 
