@@ -406,6 +406,7 @@ static void
 masks(void)
 {
     struct reader r;
+    const char *said;
     struct et_error why = {0};
     struct eti_decoder d = {.codec = NULL};
     struct eti_picture p;
@@ -456,7 +457,10 @@ masks(void)
     need(cx, begin(&r, "segmentation", "pairs", set));
     is_int(et_loader_next(cx, r.loader, &b), ET_EFORMAT,
            "a class beyond the last one ends the run");
-    ok(strstr(take_error(cx), "has the class 11, and there are 11"), "and is named");
+    said = take_error(cx);
+    ok(strstr(said, ".png: segmentation: sample") &&
+           strstr(said, "has the class 11 at x "),
+       "and is named with its mask's file and the place there: %s", said);
     end(&r);
     put("pairs/train/masks/b.png", "grey.jpg");
     set[1] = "12";

@@ -179,7 +179,7 @@ word_of(const struct et_field *f, bool is_target)
 {
     if (f->kind == ET_FIELD_TOKENS)
         return "token";
-    return f->kind == ET_FIELD_MASK ? "class" : is_target ? "label" : f->name;
+    return is_target ? "label" : f->name;
 }
 
 /* The integer of V that is not below its bound, or is negative where none may be; true
@@ -200,16 +200,21 @@ find_beyond(const struct et_field *f, const void *data, int64_t n, bool may_be_n
     return false;
 }
 
-static bool
-find_class_beyond(const struct et_field *f, const struct et_pixels *p, int64_t *out)
+/* The same of a mask, with where it stands there. */
+static et_status
+check_classes(const struct et_dataset *data, int64_t at, const struct et_field *f,
+              const struct et_pixels *p, struct et_error *why)
 {
     for (int64_t y = 0; y < p->H; y++)
         for (int64_t x = 0; x < p->W; x++) {
-            *out = p->data[y * p->stride_y + x * p->stride_x];
-            if (*out >= f->below && *out != UINT8_MAX)
-                return true;
+            int v = p->data[y * p->stride_y + x * p->stride_x];
+            if (v >= f->below && v != UINT8_MAX)
+                return eti_why(why, ET_EFORMAT,
+                               "%s: sample %" PRId64 " has the class %d at x %" PRId64
+                               ", y %" PRId64 ", and there are %" PRId64 " classes",
+                               data->type->info.name, at, v, x, y, f->below);
         }
-    return false;
+    return ET_OK;
 }
 
 static et_status
@@ -233,18 +238,17 @@ check_value(const struct et_dataset *data, int64_t at, int i,
                        data->type->info.name, at, v->shape[0], f->name, most);
     if (f->below == 0 || et_dtype_is_float(f->dtype) || f->kind == ET_FIELD_IMAGE)
         return ET_OK;
+    if (f->kind == ET_FIELD_MASK)
+        return check_classes(data, at, f, &v->pixels, why);
     for (int k = 0; k < f->ndim; k++)
         n *= v->shape[k];
-    if (f->kind == ET_FIELD_MASK ? !find_class_beyond(f, &v->pixels, &bad)
-                                 : !find_beyond(f, v->data, n, is_target, &bad))
+    if (!find_beyond(f, v->data, n, is_target, &bad))
         return ET_OK;
     return eti_why(why, ET_EFORMAT,
                    "%s: sample %" PRId64 " has the %s %" PRId64
                    ", and there are %" PRId64 "%s",
                    data->type->info.name, at, word_of(f, is_target), bad, f->below,
-                   f->kind == ET_FIELD_MASK || (is_target && f->kind == ET_FIELD_VALUES)
-                       ? " classes"
-                       : "");
+                   is_target && f->kind == ET_FIELD_VALUES ? " classes" : "");
 }
 
 struct et_rng
@@ -319,5 +323,5 @@ eti_sample_decode(const struct et_dataset *data, int64_t at, int i,
     v->pixels = p.pixels;
     et_status status = check_value(data, at, i, v, why);
     *broken = status != ET_OK;
-    return status;
+    return status == ET_OK ? ET_OK : eti_name_file(v, why);
 }
