@@ -50,6 +50,9 @@ cp "$ET_SRCDIR/t/golden/tokenizers/gpt2.json" "$ET_SRCDIR/t/golden/tokenizers/pi
 mkdir mds
 tail -c +2 "$seeds/shards-seeds/mds-images" >mds/shard.00000.mds
 tail -c +2 "$seeds/shards-seeds/mds-index" >mds/index.json
+mkdir mds_tokens
+tail -c +2 "$seeds/shards-seeds/mds-bytes" >mds_tokens/shard.00000.mds
+tail -c +2 "$seeds/shards-seeds/mds-bytes-index" >mds_tokens/index.json
 i=0
 for name in 420 422 444 progressive; do
     i=$((i + 1))
@@ -176,6 +179,12 @@ breaks "a SentencePiece model" pieces-unigram.model
 recipe "$mlp" "name: mds_images, path: mds, image: image, target: label, $pixels"
 breaks "MDS" mds/shard.00000.mds
 breaks "the index of MDS" mds/index.json
+recipe "$gpt" "name: mds_tokens, path: mds_tokens, $text"
+breaks "MDS of tokens" mds_tokens/shard.00000.mds
+breaks "the index of MDS of tokens" mds_tokens/index.json
+sed -i 's/path: mds_tokens/&, vocab_size: 40/' r.yaml
+complains 65 mds_tokens/shard.00000.mds "a token of MDS beyond the vocabulary" train r.yaml --run_directory run --progress none
+says err "the token at byte " "and where it stands"
 recipe "$mlp" "name: csv_images, path: pictures.csv, $pixels"
 breaks "a list of pictures" pictures.csv
 recipe "$mlp" "name: tar_shards, path: tars, $pixels"
@@ -237,6 +246,56 @@ still "{name: unet, width: 2, depth: 1}" "name: segmentation, path: masks, num_c
 damages "segmentation, a mask" masks/masks/2.png 4
 still "$mlp" "name: tar_shards, path: tars"
 damages "tar_shards" members/003.jpg 4
+
+# ---- one sample of a shard ----
+
+# broken_at NAME CODE WORDS: train and data show end with CODE and one line about the shard
+# of mds that has WORDS, whatever may be skipped
+broken_at() {
+    for cmd in "train r.yaml --run_directory run --progress none" "data show r.yaml"; do
+        # shellcheck disable=SC2086
+        complains "$2" mds/shard.0000 "$1: ${cmd%% r.yaml*}" $cmd
+        says err "$3" "$1: which, and where"
+    done
+    cp good.mds mds/shard.00000.mds
+    cp good.json mds/index.json
+}
+
+# put AT BYTES: in the shard of three pictures; sample 1 has its sizes at 612, then its JPEG
+put() {
+    printf "$2" | dd of=mds/shard.00000.mds bs=1 seek="$1" conv=notrunc 2>/dev/null
+}
+
+cp mds/shard.00000.mds good.mds
+cp mds/index.json good.json
+still "$mlp" "name: mds_images, path: mds, image: image, target: label"
+cp r.yaml whole.yaml
+losses before
+put 700 "$(printf '\\377%.0s' 1 2 3 4 5 6 7 8 9 10 11 12)"
+losses after
+exits 0 "a picture of MDS is damaged: trains"
+says err "mds/shard.00000.mds: sample 1 of shard 0: a JPEG" "a warning names the shard and the sample"
+is "$(wc -l <after) $(diff before after | grep -c '^>')" "3 1" "as many batches, of which one is other"
+rm -rf run
+sed 's/max_corrupt: 0.5/max_corrupt: 0/' whole.yaml >r.yaml
+broken_at "a picture of MDS, where none may be damaged" 65 "mds/shard.00000.mds: sample 1"
+cp whole.yaml r.yaml
+put 8 '\377\377\377\377'
+broken_at "an offset behind the shard's end" 65 "mds/shard.00000.mds: sample 1 begins at byte 4294967295"
+put 12 '\160\001\000\000'
+broken_at "an offset before the last" 65 "mds/shard.00000.mds: sample 2 begins at byte 368"
+put 16 '\001\000\000\000'
+broken_at "the last sample's end before it" 65 "mds/shard.00000.mds: sample 2 ends at byte 1"
+put 8 '\145\002'
+broken_at "an offset that is one too large" 65 "mds/shard.00000.mds: sample 0 has 381 bytes, and its columns 380"
+put 612 '\001\000'
+broken_at "the size of a column" 65 "mds/shard.00000.mds: sample 1 has 2775 bytes"
+sed -i 's/"samples": 3/"samples": 4/' mds/index.json
+broken_at "an index of other samples" 65 "mds/shard.00000.mds: 3 samples, and its index says 4"
+head -c 3000 good.mds >mds/shard.00000.mds
+broken_at "a shard that is cut" 65 "mds/shard.00000.mds: 3000 bytes, and its index says 3793"
+sed -i 's/shard.00000/shard.00007/' mds/index.json
+broken_at "an index that lists a file that is not there" 66 "mds/shard.00007.mds"
 
 # ---- one line of several ----
 

@@ -260,9 +260,11 @@ eti_mds_begin(struct eti_mds_file *f, int64_t n, struct et_error *why)
         if (f->offset[i] < header || f->offset[i] > f->file.size ||
             (i > 0 && f->offset[i] < f->offset[i - 1]))
             return eti_why(why, ET_EFORMAT,
-                           "offset %" PRId64 " is %" PRIu32 ", outside its %" PRId64
-                           " bytes or before the last",
-                           i, f->offset[i], f->file.size);
+                           "sample %" PRId64 " %s at byte %" PRIu32
+                           ", which is out of order or outside the file's %" PRId64
+                           " bytes",
+                           i < n ? i : n - 1, i < n ? "begins" : "ends", f->offset[i],
+                           f->file.size);
     return ET_OK;
 }
 

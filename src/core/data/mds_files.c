@@ -141,9 +141,12 @@ eti_mds_path(struct et_ctx *cx, const char *folder, const struct eti_mds_shard *
         ET_TRY(eti_file_path(cx, zipped, folder, shard->zipped));
         return find_unpacked(cx, zipped, shard->bytes, out);
     }
-    if (!is_there)
-        return ET_FAIL(cx, errno == ENOENT ? ET_ENOENT : ET_EIO, "cannot read %s: %s",
-                       out, strerror(errno));
+    if (!is_there) {
+        et_status status = ET_FAIL(cx, errno == ENOENT ? ET_ENOENT : ET_EIO,
+                                   "cannot read %s: %s", out, strerror(errno));
+        et_hint(cx, "it is a shard that index.json beside it lists");
+        return status;
+    }
     if (st.st_size != shard->bytes)
         return ET_FAIL(cx, ET_EFORMAT, "%s: %lld bytes, and its index says %lld", out,
                        (long long)st.st_size, (long long)shard->bytes);
