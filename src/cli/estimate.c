@@ -96,6 +96,7 @@ run(struct cli *c, struct et_recipe *recipe)
     struct eti_assemble_options options = {
         .with_train = true,
         .with_eval = true,
+        .is_trial = true,
     };
     struct eti_assembly a;
     if (et_recipe_check_train(c->cx, recipe, 1, &errors) != ET_OK ||

@@ -382,7 +382,8 @@ settle(struct cli *c, struct launch *l, struct eti_assemble_options *options)
 static int
 run_here(struct cli *c, struct launch *l, const char *name)
 {
-    struct eti_assemble_options options = {.with_train = true, .with_eval = true};
+    struct eti_assemble_options options = {
+        .with_train = true, .with_eval = true, .is_trial = c->opt.dry_run};
     struct eti_assembly a;
     et_status status = cli_signals_apart(c->cx);
     int code = status == ET_OK ? settle(c, l, &options)

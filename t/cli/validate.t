@@ -139,8 +139,22 @@ optimizer: {name: sgd, lr: 0.1}
 R
 run validate kept.yaml
 is "$code $(ls -d kept 2>/dev/null)" "0 " "validate reads no samples: a cache of pictures is not filled"
+told="2 pictures would be decoded once, with short sides of at most 256 pixels, into $dir/kept: about 10.9 KiB; nothing is written now"
+for how in "train --dry-run" estimate; do
+    # shellcheck disable=SC2086
+    run $how kept.yaml
+    is "$code $(ls -d kept 2>/dev/null)" "0 " "$how does not, either"
+    says err "$told" "$how says how large it would be"
+done
 run train kept.yaml --run_directory kept_run --progress none
 says err "2 pictures are decoded once, with short sides of at most 256 pixels, into" "train fills it, and says so first"
 is "$code $(ls -d kept)" "0 kept" "into the folder that was asked for"
+
+is "$(cat kept/pictures-* | wc -c | awk '{printf "%.1f KiB", $1 / 1024}')" "10.9 KiB" "as large as was said"
+run train --dry-run kept.yaml
+is "$code $(grep -c decoded err)" "0 0" "a dry run takes a cache that is there"
+sed 's|cache: kept|cache: /proc/kept|' kept.yaml >nowhere.yaml
+run train --dry-run nowhere.yaml
+says err "and /proc/kept has 0 bytes free" "a dry run says where there is no room for one"
 
 finish

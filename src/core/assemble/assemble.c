@@ -145,8 +145,9 @@ open_data(struct eti_assembly *a, const struct et_part *part, bool train,
         status = eti_stand_in_open(a->cx, c, part->options, &out->set);
     if (status == ET_ENOTSUP) {
         et_error_clear(a->cx);
-        status = o->stands_in ? eti_headers_open(a->cx, c, part->options, &out->set)
-                              : et_dataset_open(a->cx, c, part->options, &out->set);
+        status = o->stands_in  ? eti_headers_open(a->cx, c, part->options, &out->set)
+                 : o->is_trial ? eti_trial_open(a->cx, c, part->options, &out->set)
+                               : et_dataset_open(a->cx, c, part->options, &out->set);
     }
     if (status == ET_ENOENT || status == ET_EIO || status == ET_EFORMAT)
         et_hint(a->cx, "etude data inspect %s path=... reads them alone", c->info.name);

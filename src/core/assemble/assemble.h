@@ -36,6 +36,7 @@ struct eti_assemble_options {
     bool with_eval;        /* open eval_data */
     bool stands_in;        /* blank data of the same shapes where they are known
                               (core/data/stand_in.h), and no file of weights */
+    bool is_trial;         /* no cache of pictures is filled (core/data/stand_in.h) */
     bool loads_weights;    /* with stands_in: the file of weights all the same */
     int64_t limit_batches; /* of each epoch and evaluation; 0 = no limit */
 };

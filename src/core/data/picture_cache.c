@@ -9,6 +9,7 @@
 #include "core/data/picture_cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -265,6 +266,24 @@ estimate(const struct et_dataset *self, int64_t size)
     return data_begin(l->n) + (int64_t)(sum / (double)of * (double)l->n);
 }
 
+/* The disk of FOLDER, or of the nearest one above it that is there. */
+static bool
+find_disk(const char *folder, struct statvfs *out)
+{
+    char path[ETI_PATH_MAX];
+    snprintf(path, sizeof path, "%s", folder);
+    while (statvfs(path, out) != 0) {
+        char *slash = strrchr(path, '/');
+        if (errno != ENOENT || slash == path || !strcmp(path, "."))
+            return false;
+        if (slash)
+            *slash = '\0';
+        else
+            memcpy(path, ".", 2);
+    }
+    return true;
+}
+
 /* Says how large it gets, and refuses where there is no room for that. */
 static et_status
 announce(struct et_ctx *cx, const struct making *m)
@@ -276,10 +295,11 @@ announce(struct et_ctx *cx, const struct making *m)
     int64_t bytes = estimate(m->self, m->o->size);
     eti_size_text(bytes, needed, sizeof needed);
     et_report(cx, ET_LOG_WARN,
-              "%s: %" PRId64 " pictures are decoded once, with short sides of at most "
-              "%" PRId64 " pixels, into %s: about %s",
-              name, l->n, m->o->size, m->o->folder, needed);
-    if (fstatvfs(m->fd, &disk) != 0)
+              "%s: %" PRId64 " pictures %s decoded once, with short sides of at most "
+              "%" PRId64 " pixels, into %s: about %s%s",
+              name, l->n, m->o->only_told ? "would be" : "are", m->o->size,
+              m->o->folder, needed, m->o->only_told ? "; nothing is written now" : "");
+    if (!find_disk(m->o->folder, &disk))
         return ET_OK;
     int64_t room = (int64_t)disk.f_bavail * (int64_t)disk.f_frsize;
     if (bytes < room)
@@ -333,6 +353,17 @@ fits(int fd, void *data)
            memcmp(h.magic, magic, sizeof magic) == 0 && h.key == m->key && h.n == l->n;
 }
 
+/* Is there a cache at PATH that fits? */
+static bool
+is_made(const char *path, struct making *m)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool made = fd >= 0 && fits(fd, m);
+    if (fd >= 0)
+        close(fd);
+    return made;
+}
+
 /* The entries, each within the file. */
 static et_status
 read_entries(struct et_ctx *cx, struct eti_picture_cache *c, int64_t n)
@@ -369,17 +400,19 @@ eti_picture_cache_open(struct et_ctx *cx, struct et_dataset *self,
     struct eti_picture_cache *c;
     struct stat st;
     uint64_t list;
-    char name[64];
+    char name[64], path[ETI_PATH_MAX];
+    *out = NULL; /* samples are read from their files until the cache is there */
     ET_TRY(key_of(cx, self, o->size, false, &list));
     ET_TRY(key_of(cx, self, o->size, true, &m.key));
     snprintf(name, sizeof name, "pictures-%016" PRIx64, list);
+    ET_TRY(eti_file_path(cx, path, o->folder, name));
+    if (o->only_told && !is_made(path, &m))
+        return announce(cx, &m);
     ET_TRY(et_alloc(cx, sizeof *c, (void **)&c));
-    *out = c;
     c->file.fd = -1;
     c->C = (int)self->facts.field[ET_FIELD_X].shape[0];
     c->masks = l->mask != NULL;
-    ET_TRY(eti_file_path(cx, c->file.path, o->folder, name));
-    *out = NULL; /* samples are read from their files until the cache is there */
+    memcpy(c->file.path, path, sizeof path);
     et_status status =
         eti_cache_open_in(cx, o->folder, name, fits, make_cache, &m, &c->file.fd);
     *out = c;

@@ -7,7 +7,8 @@
 
 /* Opens the cache of SELF, whose list and facts are complete, and fills it first where
  * it is not there, or where a file, its time, or an option has changed. How large it
- * gets is reported before. EIO: the folder, or no room in it. */
+ * gets is reported before. EIO: the folder, or no room in it. With O->only_told *OUT is
+ * NULL where it would be filled, after the same report and check of the room. */
 ET_NODISCARD et_status eti_picture_cache_open(struct et_ctx *cx,
                                               struct et_dataset *self,
                                               const struct eti_cache_options *o,

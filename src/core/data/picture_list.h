@@ -68,8 +68,9 @@ ET_NODISCARD et_status eti_picture_list_add_at(struct et_ctx *cx,
  * are added. Masks have NUM_CLASSES. CACHE: what the user wants of one, or NULL.
  * EFORMAT: there are no pictures. */
 struct eti_cache_options {
-    char *folder; /* NULL: no cache */
+    char *folder; /* NULL: no cache; the first, for stand_in.c */
     int64_t size;
+    bool only_told; /* not in the table: one that is not there is told of, not made */
 };
 ET_NODISCARD et_status eti_picture_list_end(struct et_ctx *cx, struct et_dataset *self,
                                             int C, int64_t num_classes,

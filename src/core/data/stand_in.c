@@ -2,9 +2,12 @@
 /* stand_in.c: see stand_in.h. */
 #include "config.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "core/data/fields.h"
+#include "core/data/picture_list.h"
 #include "core/data/stand_in.h"
 #include "core/data/text_source.h"
 #include "core/recipe/options.h"
@@ -123,19 +126,43 @@ eti_stand_in_open(struct et_ctx *cx, const struct et_dataset_class *c,
     return status;
 }
 
+/* What OPTIONS say of a cache of pictures; NULL: C has none. A plugin's option of that
+ * name may be anything. */
+static struct eti_cache_options *
+cache_of(const struct et_dataset_class *c, void *options)
+{
+    static_assert(offsetof(struct eti_cache_options, folder) == 0,
+                  "the row of the option has its place");
+    const struct et_option *o = c->info.options;
+    while (o->name && strcmp(o->name, "cache") != 0)
+        o++;
+    return o->name && c->info.class_size == 0 ? (void *)((char *)options + o->offset)
+                                              : NULL;
+}
+
 et_status
 eti_headers_open(struct et_ctx *cx, const struct et_dataset_class *c, void *options,
                  struct et_dataset **out)
 {
-    const struct et_option *o = c->info.options;
-    while (o->name && strcmp(o->name, "cache") != 0)
-        o++;
-    char **cache = o->name ? (char **)((char *)options + o->offset) : NULL;
-    char *folder = cache ? *cache : NULL;
+    struct eti_cache_options *cache = cache_of(c, options);
+    char *folder = cache ? cache->folder : NULL;
     if (cache)
-        *cache = NULL;
+        cache->folder = NULL;
     et_status status = et_dataset_open(cx, c, options, out);
     if (cache)
-        *cache = folder;
+        cache->folder = folder;
+    return status;
+}
+
+et_status
+eti_trial_open(struct et_ctx *cx, const struct et_dataset_class *c, void *options,
+               struct et_dataset **out)
+{
+    struct eti_cache_options *cache = cache_of(c, options);
+    if (cache)
+        cache->only_told = true;
+    et_status status = et_dataset_open(cx, c, options, out);
+    if (cache)
+        cache->only_told = false;
     return status;
 }

@@ -21,5 +21,10 @@ ET_NODISCARD et_status eti_stand_in_open(struct et_ctx *cx,
 ET_NODISCARD et_status eti_headers_open(struct et_ctx *cx,
                                         const struct et_dataset_class *c, void *options,
                                         struct et_dataset **out);
+/* Opens data for a run that is only tried: a cache of pictures that is not there is
+ * told of and not made; samples come from their files then. OPTIONS likewise. */
+ET_NODISCARD et_status eti_trial_open(struct et_ctx *cx,
+                                      const struct et_dataset_class *c, void *options,
+                                      struct et_dataset **out);
 
 #endif
