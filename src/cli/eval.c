@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "cli/cli.h"
+#include "core/base/comm.h"
 #include "core/trainer/state.h"
 
 static int
@@ -115,6 +116,8 @@ assemble_and_use(struct cli *c, struct et_recipe *recipe, const struct source *f
         a.config.load = &from->load;
     code = status == ET_OK ? use(c, &a, &from->run, data)
                            : cli_fail_status(c, a.stage, status);
+    if (code != CLI_OK)
+        eti_comm_fail(c->comm, ET_EIO); /* such as a file that cannot be written */
     eti_assembly_release(&a);
     et_comm_close(&c->comm);
     return code;

@@ -10,6 +10,7 @@
 
 #include "cli/cli.h"
 #include "cli/color.h"
+#include "core/base/comm.h"
 #include "core/base/utf8.h"
 #include "dist/wire/endpoint.h"
 #include "core/trainer/state.h"
@@ -284,6 +285,7 @@ prepare_and_fit(struct cli *c, struct eti_assembly *a, struct launch *l)
     int shown = c->progress != NULL; /* the first: it is told by itself */
     c->callback = a->callback + shown;
     c->n_callbacks = a->config.n_callbacks - shown;
+    eti_comm_fail(c->comm, status);
     int code = status == ET_OK ? fit(c, a, l->recipe->target)
                                : fail_run(c, ETI_STAGE_PARTS, status, NULL);
     eti_saving_release(&saving);
@@ -309,6 +311,8 @@ train(struct cli *c, struct eti_assembly *a, struct launch *l)
         .dev = a->dev,
     };
     code = follows ? CLI_OK : cli_run_begin(c, &run);
+    if (code != CLI_OK)
+        eti_comm_fail(c->comm, ET_EIO); /* whatever it was: there is no run */
     if (code == CLI_OK)
         code = cli_ranks_share(c);
     if (code == CLI_OK)
@@ -390,6 +394,7 @@ run_here(struct cli *c, struct launch *l, const char *name)
                                : cli_fail_status(c, ETI_STAGE_DEVICE, status);
     if (code == CLI_OK) {
         status = eti_assemble(c->cx, l->recipe, &options, &a);
+        eti_comm_fail(c->comm, status);
         if (status != ET_OK)
             code = cli_fail_status(c, a.stage, status);
         else
@@ -397,6 +402,7 @@ run_here(struct cli *c, struct launch *l, const char *name)
         eti_assembly_release(&a);
         et_run_close(&c->run);
     } else {
+        eti_comm_fail(c->comm, ET_EINVAL);
         et_device_close(&options.dev);
     }
     et_comm_close(&c->comm);

@@ -29,6 +29,7 @@ struct et_comm {
     pthread_cond_t work, idle; /* for the thread; for those who wait for it */
     struct et_comm_request *first, **end;
     struct et_comm_look look;
+    bool left;               /* look.failed is by eti_comm_fail, and nothing was lost */
     et_comm_watch_fn *watch; /* NULL: nobody does */
     void *watch_data;
     bool threaded, stop;
@@ -104,13 +105,24 @@ et_comm_close(struct et_comm **out)
 void
 eti_comm_fail(struct et_comm *c, et_status status)
 {
-    if (!c || status == ET_OK || status == ET_EPEER || status == ET_ECANCELED)
+    if (!c || status == ET_OK || status == ET_EPEER)
         return;
     pthread_mutex_lock(&c->lock);
     if (!c->look.failed) {
-        c->look.failed = true;
+        c->look.failed = c->left = true;
         snprintf(c->look.why, sizeof c->look.why, "rank %d has failed", c->rank);
     }
+    pthread_mutex_unlock(&c->lock);
+}
+
+void
+eti_comm_begin(struct et_comm *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_lock(&c->lock);
+    if (c->left)
+        c->look.failed = c->left = false;
     pthread_mutex_unlock(&c->lock);
 }
 

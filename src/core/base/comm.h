@@ -5,9 +5,13 @@
 
 #include "etude/comm.h"
 
-/* This rank fails by itself, with STATUS that stands: et_comm_close then does not wait
- * for the others, who would wait for this rank in their next collective. C may be NULL;
- * nothing is done for ET_OK and where another rank's end was the reason. */
+/* This rank fails by itself, with STATUS that stands: collectives then fail, and
+ * et_comm_close does not wait for the others, who would wait for this rank in their
+ * next collective. C may be NULL; nothing is done for ET_OK and where another rank's
+ * end was the reason. */
 void eti_comm_fail(struct et_comm *c, et_status status);
+/* Something new begins: where all ranks have failed by themselves, as with the same
+ * wrong setting, they may meet again. C may be NULL. */
+void eti_comm_begin(struct et_comm *c);
 
 #endif

@@ -167,12 +167,10 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
         ET_TRY(eti_listen_for_stop(t));
         if (eti_interrupted(t))
             break;
-        et_status status = et_loader_next(s->cx, e->config.loader, &b);
-        eti_comm_fail(t->common.comm, status);
-        ET_TRY(status);
+        ET_TRY(et_loader_next(s->cx, e->config.loader, &b));
         if (!b)
             break;
-        status = eval_batch(t, e, b);
+        et_status status = eval_batch(t, e, b);
         et_loader_release(e->config.loader, b);
         s->batch = s->full = (struct et_samples){0};
         ET_TRY(status);
@@ -301,7 +299,10 @@ et_trainer_eval(struct et_trainer *t)
     if (t->evaluation.n == 0)
         return ET_FAIL(s->cx, ET_EINVAL,
                        "there is nothing to evaluate on: eval_data is missing");
-    return evaluate_alone(t, 0);
+    eti_comm_begin(t->common.comm);
+    et_status status = evaluate_alone(t, 0);
+    eti_comm_fail(t->common.comm, status);
+    return status;
 }
 
 et_status
@@ -313,9 +314,11 @@ et_trainer_eval_on(struct et_trainer *t, const struct et_evaluator *evaluators, 
     int first = t->evaluation.n;
     if (n < 1)
         return ET_FAIL(t->state.cx, ET_EINVAL, "there is nothing to evaluate on");
+    eti_comm_begin(t->common.comm);
     et_status status = eti_evaluators_add(t, evaluators, n);
     if (status == ET_OK)
         status = evaluate_alone(t, first);
+    eti_comm_fail(t->common.comm, status);
     eti_evaluators_drop(t, first);
     return status;
 }

@@ -161,7 +161,6 @@ read_batch(struct et_trainer *t)
     et_status read = et_loader_next(s->cx, t->config.train, &b);
     if (read != ET_OK) {
         eti_rescue(t);
-        eti_comm_fail(t->common.comm, read);
         return read;
     }
     t->shown = b;
@@ -398,10 +397,12 @@ et_trainer_fit_with_sized(struct et_trainer *t, size_t size,
 {
     ETI_NEED(t ? t->state.cx : NULL, t);
     struct et_fit_options own;
+    eti_comm_begin(t->common.comm);
     et_status status = eti_sized(t->state.cx, "struct et_fit_options", options, size,
                                  &own, sizeof own);
     if (status == ET_OK)
         status = fit(t, &own);
+    eti_comm_fail(t->common.comm, status); /* whatever it was: nobody waits for us */
     if (status != ET_OK)
         eti_keep_saved(t);
     return status;

@@ -137,12 +137,10 @@ predict_all(struct et_trainer *t, struct et_loader *loader, struct receiver *to)
         ET_TRY(eti_listen_for_stop(t));
         if (eti_interrupted(t))
             break;
-        et_status status = et_loader_next(s->cx, loader, &b);
-        eti_comm_fail(t->common.comm, status);
-        ET_TRY(status);
+        ET_TRY(et_loader_next(s->cx, loader, &b));
         if (!b)
             break;
-        status = predict_batch(t, to, b);
+        et_status status = predict_batch(t, to, b);
         et_loader_release(loader, b);
         s->batch = s->full = (struct et_samples){0};
         ET_TRY(status);
@@ -165,7 +163,9 @@ et_trainer_predict(struct et_trainer *t, struct et_loader *loader, et_predict_fn
     s->dataloader_label = "predict";
     s->dataloader_len = info.batches_per_epoch;
     s->predict_timestamp = (struct et_timestamp){0};
+    eti_comm_begin(t->common.comm);
     et_status status = predict_all(t, loader, &to);
+    eti_comm_fail(t->common.comm, status);
     s->predict_timestamp.total_wct = eti_monotonic(s->cx) - start;
     s->dataloader_label = label;
     s->dataloader_len = length;

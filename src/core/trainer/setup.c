@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "core/base/comm.h"
 #include "core/base/need.h"
 #include "core/optim/group.h"
 #include "core/recipe/options.h"
@@ -176,7 +177,9 @@ et_trainer_new_sized(struct et_ctx *cx, size_t size,
         .grad_accum = t->pieces.accum,
         .eval_metrics = t->evaluation.value,
     };
+    eti_comm_begin(t->common.comm);
     et_status status = build(t);
+    eti_comm_fail(t->common.comm, status); /* the others wait in eti_ranks_begin */
     if (status != ET_OK) {
         t->config.released = NULL; /* the caller still has what it owns */
         et_trainer_free(&t);
