@@ -297,6 +297,92 @@ test_uncounted(struct et_ctx *cx)
     }
 }
 
+/* An algorithm of somebody's, which none of the core's is like. */
+static et_status
+wait_longer(struct et_algorithm *self, enum et_event event, struct et_state *s,
+            struct et_log *log)
+{
+    (void)self;
+    (void)event;
+    (void)s;
+    (void)log;
+    return ET_OK;
+}
+static const struct et_option waiting_table[] = {
+    {.name = "until", .type = ET_OPT_TIME, .def = "1ba", .help = "when it begins"},
+    {.name = NULL},
+};
+static const struct et_algorithm_class waiting = {
+    .info = {.name = "waiting",
+             .options = waiting_table,
+             .options_size = sizeof(struct et_time)},
+    .events = ET_ON(BATCH_START),
+    .apply = wait_longer,
+};
+
+/* The same of a component's options: NAME's OPTION, of a schedule or of what has hooks. */
+static et_status
+fit_with(struct et_ctx *cx, const char *kind, const char *name, const char *option,
+         const char *value)
+{
+    struct et_scheduler schedule = {.type = et_scheduler_find(name)};
+    const struct et_algorithm_class *a = &waiting;
+    const struct et_callback_class *c = et_callback_find(name);
+    const struct et_component *is = kind[0] == 's'   ? &schedule.type->info
+                                    : kind[0] == 'a' ? &a->info
+                                                     : &c->info;
+    const char *const pairs[] = {option, value, NULL};
+    struct run_setup setup = {.n = 8};
+    struct et_algorithm *algorithm = NULL;
+    struct et_callback *callback = NULL;
+    struct run r;
+    void *options;
+    need(cx, et_options_new(cx, is, pairs, &options));
+    if (kind[0] == 'a')
+        need(cx, et_algorithm_new(cx, a, options, &algorithm));
+    if (kind[0] == 'c')
+        need(cx, et_callback_new(cx, c, options, scratch_folder(), &callback));
+    setup.algorithms = &algorithm;
+    setup.n_algorithms = algorithm != NULL;
+    setup.callbacks = &callback;
+    setup.n_callbacks = callback != NULL;
+    run_prepare(&r, cx, &setup);
+    schedule.options = options;
+    r.config.schedulers = &schedule;
+    r.config.n_schedulers = kind[0] == 's';
+    run_start(&r);
+    et_status status = et_trainer_fit(r.trainer, ET_TIME_UNSET);
+    run_close(&r);
+    et_algorithm_free(&algorithm);
+    et_callback_free(&callback);
+    et_options_free(is, &options);
+    return status;
+}
+
+static void
+test_uncounted_options(struct et_ctx *cx)
+{
+    static const struct {
+        const char *kind, *name, *option, *value, *why;
+    } rows[] = {
+        {"callback", "weights_saver", "interval", "100tok",
+         "weights_saver: interval 100tok counts tokens, and the training data have "
+         "none"},
+        {"callback", "weights_saver", "at", "[1ba, 2iter]",
+         "weights_saver: at 2iter counts iterations: it needs an iteration_length"},
+        {"scheduler", "multistep", "milestones", "[1ba, 100tok]",
+         "multistep: milestones 100tok counts tokens, and the training data have none"},
+        {"algorithm", "waiting", "until", "100tok",
+         "waiting: until 100tok counts tokens, and the training data have none"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        et_status status =
+            fit_with(cx, rows[i].kind, rows[i].name, rows[i].option, rows[i].value);
+        const char *why = take_error(cx);
+        ok(status == ET_EINVAL && strcmp(why, rows[i].why) == 0, "%s", why);
+    }
+}
+
 /* ---- parts that are not trained ---- */
 
 enum { MOST_VALUES = 1 << 18 };
@@ -364,6 +450,7 @@ main(void)
     test_new_schedule(cx);
     test_parts(cx);
     test_uncounted(cx);
+    test_uncounted_options(cx);
     test_frozen(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

@@ -17,6 +17,9 @@ ET_NODISCARD et_status eti_set_length(struct et_trainer *t);
 /* Everything of OPTIONS, and the loader at the timestamp's place. */
 ET_NODISCARD et_status eti_prepare_fit(struct et_trainer *t,
                                        const struct et_fit_options *options);
+/* times.c: EINVAL names the option, of the run or of a component of its, whose time
+ * counts tokens or iterations in a run that has none. */
+ET_NODISCARD et_status eti_check_times(struct et_trainer *t);
 /* fit.c: what to do about the last batch's gradient; true: the run went back. */
 bool eti_judge(struct et_trainer *t);
 /* control.c: applies what is asked for after the batches so far. */

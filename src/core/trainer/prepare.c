@@ -137,44 +137,6 @@ reset_time(struct et_trainer *t)
         t->evaluation.v[i].last_batch = -1;
 }
 
-/* A run of nothing that is counted would have no end, and what is to be done at such
- * times would not be. WHAT is at TIME. */
-static et_status
-check_counted(struct et_trainer *t, const char *what, struct et_time time)
-{
-    char text[ET_TIME_TEXT_BYTES];
-    if (!et_time_is_set(time) || time.value <= 0)
-        return ET_OK;
-    et_time_text(time, text, sizeof text);
-    if (time.unit == ET_TIME_ITERATION && !eti_is_given(t->config.iteration_length))
-        return ET_FAIL(t->state.cx, ET_EINVAL,
-                       "%s %s counts iterations: it needs an iteration_length", what,
-                       text);
-    if (time.unit == ET_TIME_TOKEN && t->state.max_seq_len == 0)
-        return ET_FAIL(t->state.cx, ET_EINVAL,
-                       "%s %s counts tokens, and the training data have none", what,
-                       text);
-    return ET_OK;
-}
-
-static et_status
-check_times(struct et_trainer *t)
-{
-    const struct et_checkpoint_config *save = t->config.checkpoint;
-    char what[64];
-    ET_TRY(check_counted(t, "max_duration", t->state.max_duration));
-    for (int i = 0; i < t->evaluation.n; i++) {
-        const struct et_evaluator *e = &t->evaluation.v[i].config;
-        snprintf(what, sizeof what, "evaluator '%.24s': an interval of", e->label);
-        ET_TRY(check_counted(t, what, e->interval));
-    }
-    if (save)
-        ET_TRY(check_counted(t, "checkpoint: an interval of", save->interval));
-    for (int i = 0; save && i < save->n_at; i++)
-        ET_TRY(check_counted(t, "checkpoint: a save at", save->at[i]));
-    return ET_OK;
-}
-
 static et_status
 check_iteration(struct et_trainer *t)
 {
@@ -242,7 +204,7 @@ eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *o)
     ET_TRY(take_precision(t, o));
     ET_TRY(take_length(t, o));
     ET_TRY(check_iteration(t));
-    ET_TRY(check_times(t));
+    ET_TRY(eti_check_times(t));
     ET_TRY(check_clock(t));
     s->stop = false;
     s->target_reached = t->common.resumed && s->target_reached;
