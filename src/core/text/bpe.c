@@ -139,7 +139,7 @@ static et_status
 put_unknown(struct et_encoder *e, int64_t *n, const char *text, size_t length)
 {
     const struct et_tokenizer *t = e->t;
-    if (t->has_fallback) {
+    if (eti_has_bytes(t, text, length)) {
         for (size_t i = 0; i < length; i++)
             ET_TRY(put_symbol(e, n, t->fallback[(uint8_t)text[i]]));
         return ET_OK;
@@ -355,8 +355,9 @@ put_symbols(struct et_encoder *e, int64_t n)
         int32_t id = e->symbol[i].id;
         size_t length;
         if (id < t->vocab.n) {
-            was_unk = false;
-            ET_TRY(eti_put_id(e, id));
+            if (id != t->unk || !was_unk || !t->bpe.fuse_unk)
+                ET_TRY(eti_put_id(e, id));
+            was_unk = id == t->unk;
             continue;
         }
         const char *text = eti_vocab_text(&t->bpe.extra, id, &length);

@@ -134,7 +134,7 @@ struct et_tokenizer {
     struct eti_vocab bytes; /* byte-level: what each decodes to */
     bool byte_level;        /* words are bytes, each a symbol */
     bool has_fallback;      /* FALLBACK is used for what is unknown */
-    int32_t fallback[256];  /* ids of "<0x00>" .. */
+    int32_t fallback[256];  /* ids of "<0x00>" ..; -1: none */
     int32_t unk;            /* -1: none */
     int32_t role[ET_TOKEN_ROLES];
 
@@ -276,6 +276,8 @@ const struct eti_pair *eti_bpe_pair(const struct eti_bpe *b, int32_t left,
 size_t eti_byte_char(uint8_t byte, char out[4]);
 /* The bytes that TEXT writes so: at most N. -1 where it is something else. */
 int64_t eti_byte_text(const char *text, size_t n, char *out);
+/* Are there tokens for all bytes of TEXT, for where it is unknown? */
+bool eti_has_bytes(const struct et_tokenizer *t, const char *text, size_t n);
 /* What the vocabulary implies: byte_id, fallback, bytes, tries. */
 ET_NODISCARD et_status eti_tokenizer_finish(struct et_tokenizer *t, const char *name);
 ET_NODISCARD et_status eti_copy(struct et_ctx *cx, const char *text, size_t n,

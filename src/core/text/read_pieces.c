@@ -310,11 +310,14 @@ rank_merges(struct reading *r)
     return s;
 }
 
-/* Does no piece go on behind a word's end? Then words are merged one by one. */
+/* Does no piece go on behind a word's end, nor, where the mark of one is unknown, what is
+ * unknown? Then words are merged one by one. */
 static bool
 ends_at_words(const struct reading *r)
 {
     static const char mark[] = "\xe2\x96\x81";
+    if (eti_vocab_find(&r->t->vocab, mark, 3) < 0)
+        return false;
     for (int64_t id = 0; id < r->n; id++) {
         size_t n, at = 0;
         const char *text = eti_vocab_text(&r->t->vocab, id, &n);

@@ -62,15 +62,12 @@ split_pattern(struct et_encoder *e, int stage, const char *text, size_t n)
         ET_TRY(find(e, s->re, text, n, from, &begin, &end, &found));
         if (!found)
             break;
-        if (end == begin) {
-            from = step_over(text, n, end);
-            continue;
-        }
         if (begin > done && s->keeps_others)
             ET_TRY(hand_on(e, stage, text + done, begin - done));
         if (s->keeps_matches)
             ET_TRY(hand_on(e, stage, text + begin, end - begin));
-        done = from = end;
+        done = end; /* an empty match parts what stands around it */
+        from = end > begin ? end : step_over(text, n, end);
     }
     return s->keeps_others ? hand_on(e, stage, text + done, n - done) : ET_OK;
 }

@@ -39,18 +39,27 @@ eti_tokenizer_add(struct et_tokenizer *t, const char *text, size_t n,
     return ET_OK;
 }
 
-/* Ids of "<0x00>" to "<0xFF>", if all are there. */
+/* Ids of "<0x00>" to "<0xFF>"; -1 of those that are not there. False: none is. */
 static bool
 find_fallback(struct et_tokenizer *t)
 {
+    bool any = false;
     for (int b = 0; b < 256; b++) {
         char text[8];
         int n = snprintf(text, sizeof text, "<0x%02X>", (unsigned)b);
         t->fallback[b] = eti_vocab_find(&t->vocab, text, (size_t)n);
-        if (t->fallback[b] < 0)
-            return false;
+        any |= t->fallback[b] >= 0;
     }
-    return true;
+    return any;
+}
+
+bool
+eti_has_bytes(const struct et_tokenizer *t, const char *text, size_t n)
+{
+    bool has = t->has_fallback;
+    for (size_t i = 0; has && i < n; i++)
+        has = t->fallback[(uint8_t)text[i]] >= 0;
+    return has;
 }
 
 /* What each token decodes to; one with other characters is its own text. */

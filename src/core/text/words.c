@@ -38,7 +38,7 @@ eti_put_unknown(struct et_encoder *e, const char *text, size_t n, bool fuse,
                 bool *was_unk)
 {
     const struct et_tokenizer *t = e->t;
-    if (t->has_fallback) {
+    if (eti_has_bytes(t, text, n)) {
         *was_unk = false;
         for (size_t i = 0; i < n; i++)
             ET_TRY(eti_put_id(e, t->fallback[(uint8_t)text[i]]));
