@@ -111,6 +111,9 @@ test_places(void)
     etk_cache_write("place", "key", "home", 4);
     snprintf(want, sizeof want, "%s/.cache/etude/kernels", top);
     is_int(find(want, "place-", path), 1, "else under ~/.cache/etude");
+    setenv("XDG_CACHE_HOME", "here", 1);
+    ok(kept("place", "key", "home"), "where that is no absolute path, as well");
+    unsetenv("XDG_CACHE_HOME");
     snprintf(want, sizeof want, "%s/nobody", top);
     setenv("HOME", want, 1);
     etk_cache_write("place", "key", "gone", 4);
@@ -183,6 +186,18 @@ main(void)
         bail("cannot move %s", other);
     ok(kept("fate", "key", NULL),
        "an entry of another key is not taken for this one's");
+    etk_cache_write("fate", "yek", "contents", 8);
+    etk_cache_write("fate", "key", "contents", 8);
+    int both = find(dir, "fate-", path);
+    unlink(path);
+    if (both != 2 || find(dir, "fate-", other) != 1)
+        bail("there are not two entries in %s", dir);
+    /* Which of the two is gone nobody knows: the other takes its name. */
+    bool first = kept("fate", "key", NULL);
+    if (rename(other, path) != 0)
+        bail("cannot move %s", other);
+    ok(kept("fate", first ? "key" : "yek", NULL),
+       "nor is one whose key is as long, with the same contents");
     test_choices();
     snprintf(path, sizeof path, "rm -rf %s", top);
     ok(system(path) == 0, "the test leaves nothing");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reference device against numbers worked out by hand. */
+#include "etude/rng.h"
 #include "kernels/ref/ref.h"
 #include "t/tap.h"
 
@@ -305,6 +306,34 @@ resizing(void)
     IS(y, TOL, "its gradient is the transpose", 1 + 1.5f + .75f, .5f + 2.25f + 4);
 }
 
+/* Which pixel each of the others is, for all sizes up to MOST, in f32 as PyTorch has
+ * it: where a product is a whole number in one precision and just below it in another,
+ * the pixel is another one. */
+static void
+nearest_pixels(void)
+{
+    enum { MOST = 64 };
+    float x[MOST], y[MOST];
+    int wrong = 0, told_apart = 0;
+    for (int i = 0; i < MOST; i++)
+        x[i] = (float)i;
+    for (int from = 1; from <= MOST; from++)
+        for (int to = 1; to <= MOST; to++) {
+            const double scale = (double)from / to;
+            struct et_resize_attr o = {.mode = ET_RESIZE_NEAREST, .scale = {1, scale}};
+            RUN(resize2d, o, 1, 1, F32(x, 1, 1, 1, from), F32(y, 1, 1, 1, to));
+            for (int i = 0; i < to; i++) {
+                const float at = (float)i * (float)scale;
+                wrong += y[i] != fminf(floorf(at), (float)from - 1);
+                told_apart += floorf(at) != floor(i * scale);
+            }
+        }
+    ok(wrong == 0 && told_apart > 0,
+       "nearest pixels are found in f32, for all sizes "
+       "(%d would be others)",
+       told_apart);
+}
+
 static void
 norms(void)
 {
@@ -336,6 +365,130 @@ norms(void)
     ok(dgamma[0] == 3 && dgamma[1] == 0 && dbeta[0] == 3 && dbeta[1] == 0,
        "gradients of gamma and beta are sums over the channel");
     IS(dx, TOL, "two samples leave nothing of the gradient", 0, 0, 0, 0);
+}
+
+/* What an op does beside its own work is what another op would do behind it. */
+static void
+norms_with_more(void)
+{
+    enum { N = 4, C = 3, COUNT = N * C };
+    static const enum et_dtype dtypes[] = {ET_F32, ET_BF16, ET_F16};
+    float x[COUNT], other[COUNT], whole[COUNT], part[COUNT], mean[C], var[C];
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = sinf(1.7f * (float)i);
+        other[i] = cosf(2.3f * (float)i);
+    }
+    for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+        const enum et_dtype dtype = dtypes[k];
+        uint32_t low[4][COUNT]; /* has room for any of them */
+        struct et_cast_attr to = {.dtype = dtype}, back = {.dtype = ET_F32};
+        struct et_norm_attr o = {.eps = 1e-5, .stored = dtype};
+        RUN(batch_norm, o, 4, 3, F32(x, N, C), NOTHING, NOTHING, F32(other, N, C),
+            F32(whole, N, C), F32(mean, C), F32(var, C));
+        RUN(batch_norm, o, 4, 3, F32(x, N, C), NOTHING, NOTHING, NOTHING,
+            array(dtype, low[0], SHAPE(N, C)), NOTHING, NOTHING);
+        RUN(cast, back, 1, 1, array(dtype, low[0], SHAPE(N, C)), F32(part, N, C));
+        for (int i = 0; i < COUNT; i++)
+            part[i] += other[i];
+        is_near_array(whole, part, COUNT, 0,
+                      "batch norm adds to what it would have stored as %s",
+                      et_dtype_name(dtype));
+
+        struct et_norm_attr rows = {.eps = 1e-5, .axes = 1};
+        struct operand dx[2], dy = array(dtype, low[0], SHAPE(N, C)),
+                              in = array(dtype, low[1], SHAPE(N, C));
+        float rstd[N], row_mean[N];
+        RUN(cast, to, 1, 1, F32(other, N, C), dy);
+        RUN(cast, to, 1, 1, F32(x, N, C), in);
+        RUN(layer_norm, rows, 3, 3, in, NOTHING, NOTHING, NOTHING, F32(row_mean, N),
+            F32(rstd, N));
+        for (int i = 0; i < 2; i++) {
+            dx[i] = array(dtype, low[2 + i], SHAPE(N, C));
+            RUN(layer_norm_grad, rows, 6, 3, dy, in, NOTHING, F32(row_mean, N),
+                F32(rstd, N), i ? in : NOTHING, dx[i], NOTHING, NOTHING);
+        }
+        RUN_PLAIN(add, 2, 1, dx[0], in, dx[0]);
+        ok(memcmp(low[2], low[3], COUNT * et_dtype_size(dtype)) == 0,
+           "the gradient of layer norm is stored as %s before another is added",
+           et_dtype_name(dtype));
+    }
+}
+
+/* Ops that move elements keep every bit of them, whatever these stand for. */
+static void
+moved_bits(void)
+{
+    enum { N = 64 };
+    static const enum et_dtype dtypes[] = {ET_F32, ET_F64, ET_BF16, ET_F16,
+                                           ET_I32, ET_I64, ET_U8};
+    struct et_rng rng = et_rng_at(5, ET_RNG_DATA, 0);
+    uint64_t x[N], y[2][N + 4];
+    int32_t index[N];
+    for (int i = 0; i < N; i++) {
+        x[i] = (uint64_t)et_rng_below(&rng, UINT64_MAX);
+        index[i] = N - 1 - i;
+    }
+    for (size_t k = 0; k < sizeof dtypes / sizeof *dtypes; k++) {
+        const enum et_dtype dtype = dtypes[k];
+        const size_t size = et_dtype_size(dtype);
+        struct operand from = array(dtype, x, SHAPE(N));
+        struct operand to[2] = {array(dtype, y[0], SHAPE(N)),
+                                array(dtype, y[1], SHAPE(N))};
+        struct et_axis_attr axis = {.axis = 0};
+        struct et_flip_attr flip = {.axes = 1};
+        struct et_cast_attr cast = {.dtype = (int32_t)dtype};
+        int wrong = 0;
+        RUN(flip, flip, 1, 1, from, to[0]);
+        RUN(take, axis, 2, 1, to[0], I32(index, N), to[1]);
+        wrong += memcmp(y[1], x, N * size) != 0;
+        RUN(gather, axis, 2, 1, to[1], I32(index, N), to[0]);
+        RUN(flip, flip, 1, 1, to[0], to[1]);
+        wrong += memcmp(y[1], x, N * size) != 0;
+        RUN(cast, cast, 1, 1, from, to[0]);
+        wrong += memcmp(y[0], x, N * size) != 0;
+        struct operand half[2] = {array(dtype, x, SHAPE(N / 2)),
+                                  array(dtype, (char *)x + N / 2 * size, SHAPE(N / 2))};
+        RUN(concat, axis, 2, 1, half[0], half[1], to[1]);
+        wrong += memcmp(y[1], x, N * size) != 0;
+        struct et_pad_attr pad = {.before = {2}, .after = {2}};
+        RUN(pad, pad, 1, 1, from, array(dtype, y[0], SHAPE(N + 4)));
+        wrong += memcmp((char *)y[0] + 2 * size, x, N * size) != 0;
+        is_int(wrong, 0, "%s: elements are moved with every bit", et_dtype_name(dtype));
+    }
+}
+
+static void
+refusals(void)
+{
+    struct et_desc d[10], none = {.dtype = ET_NONE};
+    const struct et_norm_attr with = {.eps = 1e-5, .relu = 1}, without = {.eps = 1e-5};
+    struct et_kernel *k = NULL;
+    size_t bytes;
+    char why[256] = "";
+    for (int i = 0; i < 10; i++)
+        et_desc_init(&d[i], ET_F32, i < 2 || (i > 4 && i < 7) ? 2 : 1,
+                     (int64_t[]){i < 2 || (i > 4 && i < 7) ? 4 : 3, 3}, ET_ROW_MAJOR);
+    struct et_call call = {.op = ET_OP_batch_norm_grad,
+                           .n_in = 5,
+                           .n_out = 3,
+                           .attr = &with,
+                           .attr_size = sizeof with,
+                           .in = d,
+                           .out = d + 6};
+    is_int(ref->prepare(handle, &call, &k, &bytes, why, sizeof why), ET_EINVAL,
+           "the gradient through relu is refused without y");
+    is_str(why, "the gradient through relu needs y", "which is said");
+    call.n_in = 6;
+    is_int(ref->prepare(handle, &call, &k, &bytes, why, sizeof why), ET_OK,
+           "with y it is not");
+    ref->release(k);
+    d[5] = none;
+    is_int(ref->prepare(handle, &call, &k, &bytes, why, sizeof why), ET_EINVAL,
+           "where y is left out, it is again");
+    call.attr = &without;
+    is_int(ref->prepare(handle, &call, &k, &bytes, why, sizeof why), ET_OK,
+           "and without relu nobody needs y");
+    ref->release(k);
 }
 
 static void
@@ -455,7 +608,11 @@ main(void)
     convolutions();
     pooling();
     resizing();
+    nearest_pixels();
     norms();
+    norms_with_more();
+    moved_bits();
+    refusals();
     losses();
     attention();
     dropout();
