@@ -139,6 +139,71 @@ initialisers(void)
     et_module_free(&m);
 }
 
+/* Each rule on each kind of layer: what it draws there, from the layer's own fans, and
+ * what it leaves as it is. */
+static void
+initialisers_by_layer(void)
+{
+    enum { LINEAR, CONV, UP, CONV1D, KINDS };
+    enum { FC = 1 << LINEAR | 1 << CONV1D, ALL = FC | 1 << CONV | 1 << UP };
+    /* Inputs and outputs of a layer as PyTorch counts them: of a transposed
+     * convolution's filters [in,out,..], axis 1 counts as inputs. */
+    static const double fan[KINDS][2] = {
+        {40, 90}, {12 * 9, 20 * 9}, {20 * 4, 12 * 4}, {40, 90}};
+    static const struct {
+        const char *name;
+        unsigned of;
+        double in, out, constant; /* the variance: constant / (in fan + out fan) */
+    } rules[] = {
+        {"kaiming_normal", ALL, 1, 0, 2},
+        {"kaiming_uniform", ALL, 1, 0, 2},
+        {"xavier_normal", ALL, 1, 1, 2},
+        {"xavier_uniform", ALL, 1, 1, 2},
+        {"conv_fan_out_normal", 1 << CONV, 0, 1, 2},
+        {"conv_fan_in_normal", 1 << CONV, 1, 0, 2},
+        {"linear_fan_out_uniform", FC, 0, 1, 1. / 3},
+        {"linear_small_normal", FC, 0, 0, 0.02 * 0.02},
+        {"linear_zero_bias", 0, 0, 0, 0},
+        {"conv_zero_bias", 0, 0, 0, 0},
+        {"linear_log_constant_bias", 0, 0, 0, 0},
+        {"bn_ones", 0, 0, 0, 0},
+        {"bn_uniform", 0, 0, 0, 0},
+    };
+    int n_rules = 0;
+    while (et_initializer_names[n_rules])
+        n_rules++;
+    is_int((int64_t)(sizeof rules / sizeof *rules), n_rules, "every rule is tried");
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        struct et_module *m = row();
+        must(ET_ADD(cx, m, "fc", linear, .in_features = 40, .out_features = 90));
+        must(ET_ADD(cx, m, "conv", conv2d, .in_channels = 12, .out_channels = 20,
+                    .kernel = 3));
+        must(ET_ADD(cx, m, "up", conv_transpose2d, .in_channels = 12,
+                    .out_channels = 20, .kernel = 2));
+        must(ET_ADD(cx, m, "c1", conv1d, .in_features = 40, .out_features = 90));
+        double mean, low, high, was[KINDS], var[KINDS];
+        for (int k = 0; k < KINDS; k++)
+            moments(et_module_param(m->items[k].module, 0, NULL), "w", &mean, &was[k],
+                    &low, &high);
+        must(et_module_initializer(cx, m, rules[i].name));
+        int wrong = 0;
+        for (int k = 0; k < KINDS; k++) {
+            struct et_param *w = et_module_param(m->items[k].module, 0, NULL);
+            const double fans = rules[i].in * fan[k][0] + rules[i].out * fan[k][1];
+            const double error = SIGMAS * sqrt(2. / (double)et_desc_count(&w->desc));
+            moments(w, "w", &mean, &var[k], &low, &high);
+            if (!(rules[i].of >> k & 1))
+                wrong += var[k] != was[k];
+            else
+                wrong += fabs(var[k] / (rules[i].constant / (fans > 0 ? fans : 1)) -
+                              1) > error;
+        }
+        is_int(wrong, 0, "%s draws what it is for in each kind of layer",
+               rules[i].name);
+        et_module_free(&m);
+    }
+}
+
 static void
 draws(void)
 {
@@ -352,6 +417,202 @@ pool_sizes(void)
     ok(wrong == 0 && n > 300, "the size that a pool says is that of what it makes (%d)",
        n);
     et_graph_free(&g);
+}
+
+/* A parameter has the value that it was drawn, or given, before it was bound,
+ * whatever its size (from some size on it is drawn into its place) and its order in
+ * memory. */
+static void
+first_values(void)
+{
+    enum { DRAWN_IN_PLACE = 1 << 15 };
+    static const struct {
+        int ndim;
+        int64_t shape[4];
+    } shapes[] = {
+        {1, {5}},
+        {1, {DRAWN_IN_PLACE - 1}},
+        {2, {DRAWN_IN_PLACE / 256, 256}},
+        {2, {257, 300}},
+        {4, {3, 5, 2, 4}},
+        {4, {32, 32, 8, 4}},
+        {4, {40, 33, 5, 7}},
+    };
+    static const struct et_init inits[] = {
+        {.kind = ET_INIT_UNIFORM, .a = -2, .b = 3},
+        {.kind = ET_INIT_NORMAL, .b = 0.5, .zeros = 3},
+        {.kind = ET_INIT_CONSTANT, .a = 7},
+    };
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int k = 0; k < 6; k++) {
+            struct et_param p = {0};
+            struct et_tensor *t;
+            et_param_declare(&p, inits[k % 3], shapes[i].ndim, shapes[i].shape);
+            const int64_t n = et_desc_count(&p.desc);
+            float *v = calloc((size_t)n, 2 * sizeof *v);
+            must(et_param_read(cx, &p, "x.weight", 17, v, n));
+            for (int64_t j = 0; j < p.init.zeros; j++)
+                wrong += v[j] != 0;
+            for (int64_t j = 0; k >= 3 && j < n; j++)
+                v[j] = 1 - v[j];
+            if (k >= 3)
+                must(et_param_write(cx, &p, v, n));
+            must(et_tensor_new(cx, dev, ET_F32, p.desc.ndim, p.desc.shape,
+                               p.desc.ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR, NULL,
+                               &t));
+            must(et_param_bind(cx, &p, "x.weight", 17, &t));
+            must(et_param_read(cx, &p, "x.weight", 17, v + n, n));
+            wrong += memcmp(v, v + n, (size_t)n * sizeof *v) != 0;
+            et_tensor_free(&p.tensor);
+            free(v);
+        }
+    is_int(wrong, 0, "a parameter is after it was bound what it was before");
+}
+
+/* How large a layer says that its result is, for what comes in as [C,H,W], and how
+ * large it is. */
+static bool
+layer_fits(struct et_graph *g, const struct et_module_class *class, void *options,
+           bool vectors)
+{
+    int64_t shape[] = {6, vectors ? 0 : 5, vectors ? 0 : 8};
+    const int64_t in[] = {2, shape[0], shape[1], shape[2]};
+    struct et_module *m;
+    struct et_tensor *x;
+    struct et_forward f = {.g = g};
+    if (class->adapt)
+        must(class->adapt(cx, options, shape));
+    must(et_module_new(cx, class, options, &m));
+    must(et_module_bind(cx, m, dev, ET_PARAM | ET_BUFFER, 17));
+    must(et_tensor_new(cx, dev, ET_F32, vectors ? 2 : 4, in,
+                       vectors ? ET_ROW_MAJOR : ET_CHANNELS_LAST, NULL, &x));
+    struct et_tensor *y = et_forward(&f, m, x);
+    bool fits = y && y->desc.ndim == (shape[1] ? 4 : 2);
+    for (int i = 1; fits && i < y->desc.ndim; i++)
+        fits = y->desc.shape[i] == shape[i - 1];
+    if (!fits)
+        diag("%s: %s", class->info.name, et_error_get(cx)->message);
+    et_error_clear(cx);
+    et_graph_reset(g);
+    et_tensor_free(&x);
+    et_module_free(&m);
+    return fits;
+}
+
+static void
+layer_sizes(void)
+{
+    const struct {
+        enum { IMAGES, VECTORS } come_in;
+        const struct et_module_class *class;
+        void *options;
+    } rows[] = {
+        {IMAGES, &et_conv2d_class,
+         &(struct et_conv2d_options){
+             .out_channels = 4, .kernel = 3, .stride = 2, .padding = 1}},
+        {IMAGES, &et_conv2d_class,
+         &(struct et_conv2d_options){.out_channels = 12, .kernel = 2, .dilation = 3}},
+        {IMAGES, &et_conv_transpose2d_class,
+         &(struct et_conv_transpose2d_options){
+             .out_channels = 4, .kernel = 3, .stride = 2, .output_padding = 1}},
+        {IMAGES, &et_max_pool2d_class,
+         &(struct et_pool2d_options){.kernel = 2, .padding = 1, .ceil_mode = true}},
+        {IMAGES, &et_avg_pool2d_class,
+         &(struct et_pool2d_options){.kernel = 3, .stride = 2}},
+        {IMAGES, &et_adaptive_avg_pool2d_class,
+         &(struct et_adaptive_avg_pool2d_options){.height = 2, .width = 3}},
+        {IMAGES, &et_adaptive_avg_pool2d_class,
+         &(struct et_adaptive_avg_pool2d_options){.width = 4}},
+        {IMAGES, &et_batch_norm_class, &(struct et_batch_norm_options){0}},
+        {IMAGES, &et_flatten_class, NULL},
+        {IMAGES, &et_relu_class, NULL},
+        {IMAGES, &et_identity_class, NULL},
+        {IMAGES, &et_dropout_class, &(struct et_dropout_options){.p = 0.5}},
+        {VECTORS, &et_flatten_class, NULL},
+        {VECTORS, &et_linear_class, &(struct et_linear_options){.out_features = 9}},
+    };
+    struct et_graph *g;
+    must(et_graph_new(cx, dev, &g));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ok(layer_fits(g, rows[i].class, rows[i].options, rows[i].come_in == VECTORS),
+           "%s: what it says of its size is so", rows[i].class->info.name);
+    et_graph_free(&g);
+}
+
+/* What a layer does not do is refused, and said. */
+static void
+layer_refusals(void)
+{
+    struct et_module *m = NULL;
+    for (int dilation = 2; dilation < 4; dilation++) {
+        is_int(et_module_new(
+                   cx, &et_avg_pool2d_class,
+                   &(struct et_pool2d_options){.kernel = 2, .dilation = dilation}, &m),
+               ET_EINVAL, "an average pool is not dilated, by %d either", dilation);
+        is_str(et_error_get(cx)->message, "avg_pool2d has no dilation", "it is said");
+        et_error_clear(cx);
+    }
+    for (int kernel = 1; kernel < 5; kernel++)
+        for (int padding = 0; padding < 4; padding++) {
+            et_status want = 2 * padding > kernel ? ET_EINVAL : ET_OK;
+            is_int(et_module_new(cx, &et_max_pool2d_class,
+                                 &(struct et_pool2d_options){.kernel = kernel,
+                                                             .padding = padding},
+                                 &m),
+                   want, "a pool of %d with padding %d: %s", kernel, padding,
+                   want == ET_OK ? "taken" : "refused");
+            et_error_clear(cx);
+            et_module_free(&m);
+        }
+}
+
+/* Which elements two dropouts keep, one behind the other. */
+static void
+dropped(double first, double second, bool training, float *out, int n)
+{
+    struct et_module *m = row();
+    struct et_graph *g;
+    struct et_tensor *x, *rng;
+    float ones[64];
+    for (int i = 0; i < n; i++)
+        ones[i] = 1;
+    must(ET_ADD(cx, m, NULL, dropout, .p = first));
+    must(ET_ADD(cx, m, NULL, dropout, .p = second));
+    must(et_tensor_new(cx, dev, ET_F32, 2, (int64_t[]){1, n}, ET_ROW_MAJOR, NULL, &x));
+    must(et_tensor_write(cx, x, ones, (size_t)n * sizeof *ones));
+    must(et_tensor_new(cx, dev, ET_I64, 1, (int64_t[]){2}, ET_ROW_MAJOR, NULL, &rng));
+    must(et_tensor_write(cx, rng, (int64_t[]){99, 5}, 2 * sizeof(int64_t)));
+    must(et_graph_new(cx, dev, &g));
+    struct et_forward f = {.g = g, .training = training, .rng = rng};
+    struct et_tensor *y = et_forward(&f, m, x);
+    must(et_eval(g, &y, 1));
+    must(et_tensor_read(cx, y, out, (size_t)n * sizeof *out));
+    is_int((int64_t)f.ordinal, 2, "both dropouts are counted, with p %g and %g", first,
+           second);
+    et_graph_free(&g);
+    et_tensor_free(&x);
+    et_tensor_free(&rng);
+    et_module_free(&m);
+}
+
+static void
+dropouts(void)
+{
+    enum { N = 64 };
+    float first[N], second[N], both[N], none[N];
+    int wrong = 0, kept = 0;
+    dropped(0.5, 0, true, first, N);
+    dropped(0, 0.25, true, second, N);
+    dropped(0.5, 0.25, true, both, N);
+    dropped(0.5, 0.25, false, none, N);
+    for (int i = 0; i < N; i++) {
+        wrong += fabsf(both[i] - first[i] * second[i]) > 1e-6f;
+        kept += both[i] != 0;
+        wrong += none[i] != 1;
+    }
+    ok(wrong == 0 && kept > 0 && kept < N,
+       "each drops what it drops whatever the other does; none in an evaluation");
 }
 
 /* Is what the residual block CLASS makes of X as large as it says? Its shortcut has
@@ -615,13 +876,18 @@ main(void)
     names();
     shared();
     initialisers();
+    initialisers_by_layer();
     draws();
     refusals();
     surgery();
     surgery_drops();
     freezing();
     must(et_device_open(cx, "ref", 0, 1, &dev));
+    first_values();
     pool_sizes();
+    layer_sizes();
+    layer_refusals();
+    dropouts();
     block_sizes();
     blur();
     statistics();
