@@ -73,6 +73,10 @@ CASES = [
      lambda z: F.cross_entropy(z, classes(z), W, label_smoothing=0.2)),
     ("cross_entropy ignore_index=2", "all", (10, 4),
      lambda z: F.cross_entropy(z, classes(z, False), ignore_index=2)),
+    ("cross_entropy ignore_index=0", "all", (10, 4),
+     lambda z: F.cross_entropy(z, classes(z, False), ignore_index=0)),
+    ("focal alpha=0", "all", (6, 3), lambda z: focal(z, 2, 0)),
+    ("focal gamma=0 alpha=1", "all", (6, 3), lambda z: focal(z, 0, 1)),
     ("masked_language", "classes", (2, 5, 4), lambda z:
      F.cross_entropy(z.flatten(0, 1), classes(z, last=True).flatten())),
 ]
