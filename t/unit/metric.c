@@ -420,6 +420,47 @@ all_metrics(void)
                         seed);
 }
 
+/* What is learned are numbers, of NDIM axes a batch: sums of squares and of distances,
+ * and the part of the variance that is explained, by the definitions. */
+static void
+regression(int ndim, const int64_t *of_sample, uint64_t seed)
+{
+    enum { BATCHES = 3, MOST = 512 };
+    static const char *const names[] = {"MSE", "MAE", "R2"};
+    double y[BATCHES * MOST], t[BATCHES * MOST], want[3] = {0}, mean = 0, spread = 0;
+    struct et_rng rng = et_rng_at((uint32_t)seed, ET_RNG_DATA, 0);
+    struct et_metric *m[3];
+    int n = 0;
+    for (int k = 0; k < 3; k++)
+        m[k] = metric(names[k], NULL);
+    for (int b = 0; b < BATCHES; b++) {
+        float said[MOST], is[MOST];
+        int64_t shape[4] = {5 + (int64_t)et_rng_below(&rng, 20)}, count = shape[0];
+        for (int i = 1; i < ndim; i++)
+            count *= shape[i] = of_sample[i - 1];
+        for (int i = 0; i < count; i++, n++) {
+            t[n] = is[i] = (float)(2 + et_rng_normal(&rng));
+            y[n] = said[i] = is[i] + 0.5f * (float)et_rng_normal(&rng);
+        }
+        for (int k = 0; k < 3; k++)
+            feed(m[k], leaf(ET_F32, ndim, shape, said), leaf(ET_F32, ndim, shape, is));
+    }
+    for (int i = 0; i < n; i++) {
+        want[0] += (y[i] - t[i]) * (y[i] - t[i]) / n;
+        want[1] += fabs(y[i] - t[i]) / n;
+        mean += t[i] / n;
+    }
+    for (int i = 0; i < n; i++)
+        spread += (t[i] - mean) * (t[i] - mean) / n;
+    want[2] = 1 - want[0] / spread;
+    /* R2 takes a square from another that is five times as large. */
+    for (int k = 0; k < 3; k++) {
+        is_near(value(m[k]), want[k], 10 * ROUNDED, "%s of %d numbers, %d axes",
+                names[k], n, ndim);
+        et_metric_free(&m[k]);
+    }
+}
+
 static void
 long_sums(void)
 {
@@ -466,6 +507,10 @@ main(void)
     segmentation();
     confusion();
     all_metrics();
+    regression(1, NULL, 1);
+    regression(2, (const int64_t[]){1}, 2);
+    regression(2, (const int64_t[]){3}, 3);
+    regression(4, (const int64_t[]){2, 3, 2}, 4);
     long_sums();
     ok(!et_metric_find("accuracy"), "names are those of metric keys");
     int n;

@@ -2,6 +2,7 @@
 /* Schedules: the multipliers at known times, products, warmup, and what is refused. */
 #include "etude/ctx.h"
 #include "core/sched/formula.h"
+#include "etude/rng.h"
 #include "etude/sched.h"
 #include "t/tap.h"
 
@@ -610,6 +611,11 @@ checks(void)
             "a rate is not negative");
     refuses("expression alpha=dur", (struct et_run_length){ET_TIME_UNSET, -1, 1},
             "dur is not known in this run", "dur needs an end");
+    refuses("expression alpha=dur",
+            (struct et_run_length){{3600, ET_TIME_SECOND}, 100, 1},
+            "dur is not known in this run", "which is not a time by the clock");
+    refuses("expression alpha=dur", (struct et_run_length){ET_EPOCHS(5), -1, 1},
+            "dur is not known in this run", "nor epochs of no known length");
 
     struct et_scheduler s = {0};
     ok(make("linear_with_warmup t_warmup=.0001dur", &s),
@@ -617,6 +623,65 @@ checks(void)
     ok(et_schedule_check(cx, &s, 1, &run) == ET_OK && strstr(last_log, "no warmup"),
        "a warmup that rounds to nothing is allowed with a warning");
     drop(&s);
+}
+
+/* What SPEC comes to after BATCH batches of a run of 10 epochs. */
+static double
+value_at(const char *spec, int batch)
+{
+    struct et_scheduler s = {0};
+    const struct et_run_length run = epochs(10, 1);
+    struct et_timestamp ts = at_batch(batch);
+    double got = NAN;
+    if (!make(spec, &s) || et_schedule_alpha(cx, &s, 1, &ts, &run, &got) != ET_OK)
+        diag("%s: %s", spec, et_error_get(cx)->message);
+    et_error_clear(cx);
+    drop(&s);
+    return got;
+}
+
+/* The multipliers that are named for a place of the curve are what it has there,
+ * whatever they are: at the end of the warmup (or where there is none, at the start),
+ * halfway from there to t_max, at t_max, and behind it. */
+static void
+named_places(void)
+{
+    static const struct {
+        const char *name, *more;
+        int warm;           /* it has a warmup */
+        const char *begins; /* the option that says where it begins; NULL: at 1 */
+        double halfway;     /* part of the way; NAN: no matter */
+    } rows[] = {
+        {"linear", "", 0, "alpha_i", .5},
+        {"linear_with_warmup", "", 1, "alpha_i", .5},
+        {"cosine", "", 0, NULL, .5},
+        {"cosine_with_warmup", "", 1, NULL, .5},
+        {"polynomial", "power=2", 0, NULL, .75},
+        {"polynomial_with_warmup", "power=2", 1, NULL, .75},
+    };
+    struct et_rng rng = et_rng_at(3, ET_RNG_DATA, 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int round = 0; round < 3; round++) {
+            const double from = rows[i].begins ? et_rng_uniform(&rng) : 1,
+                         to = et_rng_uniform(&rng);
+            const int warm = rows[i].warm * 2 * (1 + (int)et_rng_below(&rng, 99)),
+                      end = 1000;
+            char spec[256];
+            int n = snprintf(spec, sizeof spec, "%s %s alpha_f=%.9g", rows[i].name,
+                             rows[i].more, to);
+            if (rows[i].begins)
+                n += snprintf(spec + n, sizeof spec - (size_t)n, " %s=%.9g",
+                              rows[i].begins, from);
+            if (warm)
+                snprintf(spec + n, sizeof spec - (size_t)n, " t_warmup=%dba", warm);
+            const double middle = from + rows[i].halfway * (to - from);
+            is_near(value_at(spec, warm), from, PRINTED, "%s: where it begins", spec);
+            is_near(value_at(spec, (warm + end) / 2), middle, PRINTED, "halfway");
+            is_near(value_at(spec, end), to, PRINTED, "where it ends");
+            if (warm)
+                is_near(value_at(spec, warm / 2), from / 2, PRINTED,
+                        "half of it in the middle of the warmup");
+        }
 }
 
 /* N brackets around a number, all of them closed: right but for their number. */
@@ -744,6 +809,7 @@ main(void)
         bail("no memory");
     et_ctx_set_log(cx, ET_LOG_WARN, keep_log, NULL);
     curves();
+    named_places();
     borrowed();
     cooldown();
     decays();
