@@ -80,9 +80,9 @@ load(const char *root, const char *module)
 static const char *root, *fakes;
 static char module[PATH_MAX], loader[PATH_MAX], self[PATH_MAX];
 
-/* A fake library NAME in FOLDER, which is below the root. */
+/* A file NAME in FOLDER, which is below the root, that is the fake library OF. */
 static void
-put(const char *folder, const char *name)
+put_as(const char *folder, const char *name, const char *of)
 {
     char path[PATH_MAX], target[PATH_MAX];
     int n = snprintf(path, sizeof path, "%.1000s/%.1000s/%.200s", root, folder, name);
@@ -91,9 +91,15 @@ put(const char *folder, const char *name)
         (void)mkdir(path, 0755);
         *slash = '/';
     }
-    snprintf(target, sizeof target, "%.2000s/%.200s", fakes, name);
+    snprintf(target, sizeof target, "%.2000s/%.200s", fakes, of);
     if (n >= PATH_MAX || (symlink(target, path) != 0 && access(path, R_OK) != 0))
         bail("cannot make %s", path);
+}
+
+static void
+put(const char *folder, const char *name)
+{
+    put_as(folder, name, name);
 }
 
 static void
@@ -122,13 +128,14 @@ ask(const char *environment)
     for (const char *c = environment; *c; c++)
         n += snprintf(text + n, sizeof text - (size_t)n, "%.*s", *c == '@' ? 999 : 1,
                       *c == '@' ? root : c);
-    snprintf(command, sizeof command,
-             "env -u CUDA_HOME -u CUDA_PATH -u VIRTUAL_ENV -u CONDA_PREFIX -u "
-             "LD_LIBRARY_PATH "
-             "HOME=/nonexistent PATH=/nonexistent %.2000s '%.900s' --inhibit-cache "
-             "'%.900s' load "
-             "'%.900s' '%.900s' 2>&1",
-             text, loader, self, root, module);
+    snprintf(
+        command, sizeof command,
+        "timeout 20 env -u CUDA_HOME -u CUDA_PATH -u VIRTUAL_ENV -u CONDA_PREFIX -u "
+        "LD_LIBRARY_PATH "
+        "HOME=/nonexistent PATH=/nonexistent %.2000s '%.900s' --inhibit-cache "
+        "'%.900s' load "
+        "'%.900s' '%.900s' 2>&1",
+        text, loader, self, root, module);
     FILE *f = popen(command, "r");
     if (!f)
         bail("cannot run %s", command);
@@ -244,6 +251,41 @@ test_without_toolkit(void)
            "NVRTC may be missing");
 }
 
+/* Beside the python3 that comes first on PATH, whatever stands before it there. */
+static void
+test_python(void)
+{
+    char path[PATH_MAX];
+    put_toolkit("own/" SITE "/cu" MAJOR "/lib");
+    put_cudnn("own/" SITE "/cudnn/lib");
+    put("own/bin", "libnccl.so.2");
+    put("late/bin", "libnccl.so.2");
+    put("before/bin", "libnccl.so.2");
+    static const char *const folders[] = {"own", "late"};
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof path, "%.2000s/%s/bin/python3", root, folders[i]);
+        FILE *f = fopen(path, "w");
+        if (!f || fclose(f) != 0 || chmod(path, 0755) != 0)
+            bail("cannot write %s", path);
+    }
+    is_str(ask("PATH=@/before/bin::@/own/bin:@/late/bin"),
+           all_from("own/" SITE "/cu" MAJOR "/lib", "own/" SITE "/cudnn/lib"),
+           "PyPI's packages of the first python3 on PATH");
+    starts_with(ask("PATH=@/late/bin:@/own/bin"), "no: ", "and of no later one");
+}
+
+/* A file of the right name that is another library: it is loaded, and does not help. */
+static void
+test_other_contents(void)
+{
+    put("odd/lib64", CUDART);
+    put_as("odd/lib64", BLASLT, "libnccl.so.2");
+    put_cudnn("odd/lib64");
+    starts_with(
+        ask("CUDA_PATH=@/odd"), "no: libcublasLt.so." MAJOR ": cannot open",
+        "a library that is still missing when it was loaded is not tried again");
+}
+
 static void
 test_given(void)
 {
@@ -305,6 +347,8 @@ main(int argc, char **argv)
     }
     test_places();
     test_without_toolkit();
+    test_python();
+    test_other_contents();
     test_given();
     return done();
 }
