@@ -16,8 +16,9 @@ static struct et_ctx *cx;
 static struct et_device *dev;
 
 /* Images, filters (of 3 and of 1 pixel), images like the result; for each channel a
- * gamma, a beta, a mean and a variance; for each column a number. */
-enum { X, FILTERS, POINTS, R, GAMMA, BETA, MEAN, VAR, COLUMNS, LEAVES };
+ * gamma, a beta, a mean and a variance; for each column a number; and a vector that is
+ * twice as long as there are channels. */
+enum { X, FILTERS, POINTS, R, GAMMA, BETA, MEAN, VAR, COLUMNS, LONG, LEAVES };
 
 static struct et_tensor *
 leaf(int i)
@@ -26,9 +27,9 @@ leaf(int i)
         int ndim;
         int64_t shape[4];
     } shapes[LEAVES] = {
-        {4, {N, C, H, W}}, {4, {K, C, 3, 3}}, {4, {K, C, 1, 1}},
-        {4, {N, K, H, W}}, {1, {K}},          {1, {K}},
-        {1, {K}},          {1, {K}},          {1, {W}},
+        {4, {N, C, H, W}}, {4, {K, C, 3, 3}}, {4, {K, C, 1, 1}}, {4, {N, K, H, W}},
+        {1, {K}},          {1, {K}},          {1, {K}},          {1, {K}},
+        {1, {W}},          {1, {2 * K}},
     };
     float values[COUNT];
     struct et_tensor *t;
@@ -129,6 +130,69 @@ with_bias(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
     return 1;
 }
 
+/* The scales are a part of a longer vector, the second half of it. */
+static int
+by_a_part(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
+{
+    const int64_t three[] = {K, 1, 1};
+    struct et_tensor *scale = et_slice(g, in[LONG], 0, K, K, 1);
+    struct et_tensor *y =
+        et_mul(g, conv(g, in, FILTERS), et_reshape(g, scale, 3, three));
+    out[0] = et_relu(g, et_add(g, y, et_reshape(g, in[BETA], 3, three)));
+    return 1;
+}
+
+/* Every other number of it. */
+static int
+by_every_other(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
+{
+    const int64_t three[] = {K, 1, 1};
+    struct et_tensor *shift = et_slice(g, in[LONG], 0, 0, K, 2);
+    struct et_tensor *y =
+        et_mul(g, conv(g, in, FILTERS), et_reshape(g, in[GAMMA], 3, three));
+    out[0] = et_relu(g, et_add(g, y, et_reshape(g, shift, 3, three)));
+    return 1;
+}
+
+/* One number of a vector with as many as there are channels, for all of them. */
+static int
+by_one_of_them(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
+{
+    const int64_t one[] = {1, 1, 1}, three[] = {K, 1, 1};
+    struct et_tensor *scale = et_reshape(g, et_slice(g, in[GAMMA], 0, 0, 1, 1), 3, one);
+    struct et_tensor *y =
+        et_mul(g, conv(g, in, FILTERS), et_expand(g, scale, 3, three));
+    out[0] = et_relu(g, et_add(g, y, et_reshape(g, in[BETA], 3, three)));
+    return 1;
+}
+
+/* What is added is the same for all images and pixels, or for all rows. */
+static int
+added_to_channels(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
+{
+    struct et_tensor *y = norm(g, in, conv(g, in, FILTERS));
+    const int64_t three[] = {K, 1, 1};
+    out[0] = et_relu(g, et_add(g, y, et_reshape(g, in[MEAN], 3, three)));
+    return 1;
+}
+
+static int
+added_to_columns(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
+{
+    struct et_tensor *y = norm(g, in, conv(g, in, FILTERS));
+    out[0] = et_relu(g, et_add(g, in[COLUMNS], y));
+    return 1;
+}
+
+/* The sum is of a convolution with itself. */
+static int
+added_to_itself(struct et_graph *g, struct et_tensor **in, struct et_tensor **out)
+{
+    struct et_tensor *y = norm(g, in, conv(g, in, FILTERS));
+    out[0] = et_relu(g, et_add(g, y, y));
+    return 1;
+}
+
 /* ---- how it is computed ---- */
 
 struct outcome {
@@ -183,6 +247,12 @@ static const struct {
     {"a batch norm that is asked for", norm_wanted, 0},
     {"numbers for columns", by_columns, 0},
     {"a convolution with a bias", with_bias, 0},
+    {"scales that are a part of a vector", by_a_part, 0},
+    {"shifts that are not neighbours", by_every_other, 0},
+    {"a scale that all channels share", by_one_of_them, 0},
+    {"a sum with a number for each channel", added_to_channels, 0},
+    {"a sum with a number for each column", added_to_columns, 0},
+    {"a sum with itself", added_to_itself, 0},
 };
 
 int

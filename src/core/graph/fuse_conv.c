@@ -31,7 +31,7 @@ channels_of(const struct eti_ir *ir, int value, int64_t k)
     const struct et_desc *d = &v->desc, *root = &ir->value[v->root].desc;
     int channel = d->ndim - 3;
     if (root->dtype != ET_F32 || root->ndim != 1 || root->shape[0] != k ||
-        root->stride[0] != 1 || v->offset != 0 || channel < 0)
+        root->stride[0] != 1 || channel < 0)
         return -1;
     for (int i = 0; i < d->ndim; i++)
         if (i == channel ? d->shape[i] != k || (k > 1 && d->stride[i] != 1)
