@@ -403,6 +403,13 @@ failing_host(const struct et_custom_run *run)
 }
 
 static et_status
+mute_host(const struct et_custom_run *run)
+{
+    (void)run;
+    return ET_EINVAL;
+}
+
+static et_status
 wide_gradient(struct et_graph *graph, const struct et_node *node,
               struct et_tensor *const *dy, const bool *want, struct et_tensor **dx)
 {
@@ -502,6 +509,7 @@ test_failing_run(void)
 {
     struct et_tensor *x = leaf(2, six, ET_ROW_MAJOR, numbers);
     static const struct et_custom_class failing = {FAILS, .host = failing_host};
+    static const struct et_custom_class mute = {FAILS, .host = mute_host};
     static const struct et_custom_class gpu = {FAILS, .gpu = other_host};
     char want[128];
     float after[6];
@@ -514,6 +522,11 @@ test_failing_run(void)
     is_str(et_error_get(cx)->message, want, "%s: with its name and its words", where);
     must((et_error_clear(cx), et_tensor_read(cx, x, after, sizeof after)));
     ok(!memcmp(after, numbers, sizeof after), "%s: and changes no leaf", where);
+    start();
+    y = et_custom(g, &mute, &x, 1, NULL, NULL);
+    ok(et_eval(g, &y, 1) == ET_EINVAL, "%s: one that fails without a word, too", where);
+    snprintf(want, sizeof want, "mine failed on %s", where);
+    is_str(et_error_get(cx)->message, want, "%s: is not given another's words", where);
     start();
     y = et_custom(g, &gpu, &x, 1, NULL, NULL);
     ok(et_eval(g, &y, 1) == ET_ENOTSUP, "%s: a GPU's function alone will not do",
