@@ -60,6 +60,34 @@ test_choice(struct et_ctx *cx)
     }
 }
 
+/* What a convolution was given stays, filters and bias, and it is trained. */
+static void
+test_kept(struct et_ctx *cx)
+{
+    enum { C = 2, K = 3, W = C * K * 9 };
+    float weight[W], bias[K], got[W];
+    struct et_surgery surgery;
+    struct et_module *m;
+    need(cx, et_module_new(cx, &et_sequential_class, NULL, &m));
+    need(cx,
+         ET_ADD(cx, m, NULL, conv2d, .in_channels = C, .out_channels = K, .kernel = 3));
+    for (int i = 0; i < W; i++)
+        weight[i] = (float)(i * i % 13) - 6;
+    for (int i = 0; i < K; i++)
+        bias[i] = 10 - (float)i;
+    struct et_module *conv = m->items[0].module;
+    need(cx, et_param_write(cx, et_module_param(conv, 0, NULL), weight, W));
+    need(cx, et_param_write(cx, et_module_param(conv, 1, NULL), bias, K));
+    et_status status = et_apply_weight_standardization(cx, m, 0, &surgery);
+    is_int(replaced(cx, status, &surgery), 1, "one with values is standardised");
+    conv = m->items[0].module;
+    need(cx, et_param_read(cx, et_module_param(conv, 0, NULL), "w", 1, got, W));
+    ok(memcmp(got, weight, sizeof weight) == 0, "its filters are what they were");
+    need(cx, et_param_read(cx, et_module_param(conv, 1, NULL), "b", 1, got, K));
+    ok(memcmp(got, bias, sizeof bias) == 0, "and so is its bias");
+    et_module_free(&m);
+}
+
 /* To other methods it is a convolution still. */
 static void
 test_behind(struct et_ctx *cx)
@@ -94,6 +122,7 @@ main(void)
     formula_open(&f, cx);
     test_values(&f);
     test_choice(cx);
+    test_kept(cx);
     test_behind(cx);
     test_golden(&f);
     formula_close(&f);

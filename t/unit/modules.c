@@ -470,6 +470,82 @@ first_values(void)
     is_int(wrong, 0, "a parameter is after it was bound what it was before");
 }
 
+/* Buffers begin where kernels may read 16 bytes at once, and what is bound already is
+ * left where it is. */
+static void
+buffers(void)
+{
+    struct et_module *m = row();
+    struct et_leaves l;
+    int wrong = 0;
+    must(ET_ADD(cx, m, NULL, batch_norm, .num_features = 3));
+    must(ET_ADD(cx, m, NULL, batch_norm, .num_features = 7));
+    must(ET_ADD(cx, m, NULL, batch_norm, .num_features = 1));
+    struct et_param *bound = et_module_param(m->items[1].module, 2, NULL);
+    must(et_module_bind(cx, m->items[1].module, dev, ET_BUFFER, 17));
+    struct et_tensor *was = bound->tensor;
+    float v[7] = {1, 2, 3, 4, 5, 6, 7}, got[7] = {0};
+    must(et_param_write(cx, bound, v, 7));
+    must(et_module_bind(cx, m, dev, ET_PARAM | ET_BUFFER, 17));
+    ok(bound->tensor == was, "a buffer that is bound is not bound again");
+    must(et_param_read(cx, bound, "x", 17, got, 7));
+    ok(memcmp(v, got, sizeof v) == 0, "and keeps its value");
+    must(et_module_leaves(cx, m, ET_PARAM | ET_BUFFER, &l));
+    for (int i = 0; i < l.n; i++)
+        wrong += (uintptr_t)et_tensor_data(l.v[i].param->tensor) % 16 != 0;
+    is_int(wrong, 0, "every leaf begins at a multiple of 16 bytes");
+    et_leaves_release(&l);
+    et_module_free(&m);
+}
+
+/* A parameter takes what fits it, by all ways in which it is given something. */
+static void
+parameter_refusals(void)
+{
+    struct et_param p = {0}, other = {0};
+    struct et_tensor *t;
+    float v[8] = {0};
+    et_param_declare(&p, (struct et_init){.kind = ET_INIT_CONSTANT}, ET_SHAPE(2, 3));
+    et_param_declare(&other, (struct et_init){.kind = ET_INIT_CONSTANT},
+                     ET_SHAPE(3, 2));
+    for (int n = 5; n < 8; n++) {
+        is_int(et_param_read(cx, &p, "x", 1, v, n), n == 6 ? ET_OK : ET_ESHAPE,
+               "%d of 6 values are read", n);
+        is_int(et_param_write(cx, &p, v, n), n == 6 ? ET_OK : ET_ESHAPE,
+               "%d of 6 are written", n);
+        et_error_clear(cx);
+    }
+    is_int(et_param_move(cx, &p, &other), ET_ESHAPE, "a value does not change shape");
+    static const struct {
+        enum et_dtype dtype;
+        int64_t shape[2];
+        et_status want;
+    } rows[] = {
+        {ET_F64, {2, 3}, ET_ESHAPE},
+        {ET_I32, {2, 3}, ET_ESHAPE},
+        {ET_F32, {3, 2}, ET_ESHAPE},
+        {ET_F32, {2, 3}, ET_OK},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        must(
+            (et_error_clear(cx), et_tensor_new(cx, dev, rows[i].dtype, 2, rows[i].shape,
+                                               ET_ROW_MAJOR, NULL, &t)));
+        is_int(et_param_bind(cx, &p, "x.weight", 17, &t), rows[i].want,
+               "%s[%d,%d] as a parameter of f32[2,3]", et_dtype_name(rows[i].dtype),
+               (int)rows[i].shape[0], (int)rows[i].shape[1]);
+        et_tensor_free(&t);
+    }
+    et_tensor_free(&p.tensor);
+    struct et_module *m = row();
+    is_int(et_module_initializer(cx, m, "none"), ET_EINVAL, "no rule has this name");
+    int missing = 0;
+    for (int i = 0; et_initializer_names[i]; i++)
+        missing += !strstr(et_error_get(cx)->hint, et_initializer_names[i]);
+    is_int(missing, 0, "and all that there are are named");
+    et_error_clear(cx);
+    et_module_free(&m);
+}
+
 /* How large a layer says that its result is, for what comes in as [C,H,W], and how
  * large it is. */
 static bool
@@ -884,6 +960,8 @@ main(void)
     freezing();
     must(et_device_open(cx, "ref", 0, 1, &dev));
     first_values();
+    buffers();
+    parameter_refusals();
     pool_sizes();
     layer_sizes();
     layer_refusals();
