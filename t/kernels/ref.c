@@ -592,6 +592,91 @@ dropout(void)
     ok(!any, "dropout of everything leaves zeros");
 }
 
+/* What is compared with a probability: at one that is drawn itself, and beside it. */
+static void
+draws_at_their_bound(void)
+{
+    enum { N = 40 };
+    float ones[N], u[N], drawn[N], kept[N];
+    int64_t rng[2] = {77, 3};
+    struct operand key = array(ET_I64, rng, SHAPE(2));
+    struct et_random_attr o = {
+        .kind = ET_RANDOM_UNIFORM, .ndim = 2, .shape = {1, N}, .ordinal = 2};
+    int wrong = 0;
+    for (int i = 0; i < N; i++)
+        ones[i] = 1;
+    RUN(random, o, 1, 1, key, F32(u, 1, N));
+    o.kind = ET_RANDOM_BERNOULLI;
+    for (int k = 0; k < 3 * N; k++) {
+        struct et_dropout_attr drop = {.p = u[k / 3] + (k % 3 - 1) * 0x1p-24,
+                                       .ordinal = 2};
+        o.p = drop.p;
+        RUN(random, o, 1, 1, key, F32(drawn, 1, N));
+        RUN(dropout, drop, 2, 1, F32(ones, 1, N), key, F32(kept, 1, N));
+        for (int i = 0; i < N; i++) {
+            wrong += drawn[i] != (u[i] < o.p);
+            wrong += (kept[i] != 0) != (u[i] >= o.p);
+        }
+    }
+    is_int(wrong, 0, "a number below p is 1, and dropped; one that is p is neither");
+}
+
+/* An element function of 16 bits is that of f32, rounded, for every number there is:
+ * as if it stood in a fused program. */
+static void
+every_low_number(void)
+{
+    enum { N = 1 << 16 };
+    static const enum et_op_id ops[] = {ET_OP_exp,  ET_OP_log,     ET_OP_tanh,
+                                        ET_OP_gelu, ET_OP_sigmoid, ET_OP_rsqrt};
+    static const enum et_dtype dtypes[] = {ET_BF16, ET_F16};
+    static uint16_t x[N], y[N], rounded[N];
+    static float wide[N], result[N];
+    for (int i = 0; i < N; i++)
+        x[i] = (uint16_t)i;
+    for (int k = 0; k < 2; k++) {
+        struct et_cast_attr to = {.dtype = dtypes[k]}, back = {.dtype = ET_F32};
+        int wrong = 0;
+        RUN(cast, back, 1, 1, array(dtypes[k], x, SHAPE(N)), F32(wide, N));
+        for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+            const struct operand low[] = {array(dtypes[k], x, SHAPE(N)),
+                                          array(dtypes[k], y, SHAPE(N))};
+            const struct operand high[] = {F32(wide, N), F32(result, N)};
+            run(ops[i], NULL, 0, 1, 1, low);
+            run(ops[i], NULL, 0, 1, 1, high);
+            RUN(cast, to, 1, 1, F32(result, N), array(dtypes[k], rounded, SHAPE(N)));
+            for (int j = 0; j < N; j++)
+                wrong += y[j] != rounded[j] && !isnan(result[j]);
+        }
+        is_int(wrong, 0, "%s: functions of all numbers are those of f32, rounded",
+               et_dtype_name(dtypes[k]));
+    }
+}
+
+/* Programs on integers, and programs some of whose results nobody wants. */
+static void
+programs(void)
+{
+    int32_t i32[3] = {(1 << 24) + 1, -(1 << 30) - 1, 7}, y32[3];
+    int64_t i64[3] = {(INT64_C(1) << 52) + 1, -(INT64_C(1) << 51) - 1, 7}, y64[3];
+    float x[4] = {1, 2, 3, 4}, y[4] = {0};
+    struct et_fused_attr twice = {.n_in = 1, .n_out = 1, .n_steps = 2, .out = {2}};
+    twice.step[0] = (struct et_fused_step){.op = ET_OP_neg, .src = {0}, .n_src = 1};
+    twice.step[1] = (struct et_fused_step){.op = ET_OP_neg, .src = {1}, .n_src = 1};
+    RUN(fused, twice, 1, 1, I32(i32, 3), I32(y32, 3));
+    RUN(fused, twice, 1, 1, array(ET_I64, i64, SHAPE(3)), array(ET_I64, y64, SHAPE(3)));
+    ok(memcmp(i32, y32, sizeof i32) == 0 && memcmp(i64, y64, sizeof i64) == 0,
+       "a program on integers keeps all of their bits");
+    struct et_fused_attr two = twice;
+    two.n_out = 2;
+    two.out[0] = 2;
+    two.out[1] = 1;
+    RUN(fused, two, 1, 2, F32(x, 4), NOTHING, F32(y, 4));
+    IS(y, 0, "a program of which the second result alone is wanted", -1, -2, -3, -4);
+    RUN(fused, two, 1, 2, F32(x, 4), F32(y, 4), NOTHING);
+    IS(y, 0, "or the first alone", 1, 2, 3, 4);
+}
+
 int
 main(void)
 {
@@ -601,7 +686,9 @@ main(void)
         bail("%s", why);
     ok(ref->open(1, 1, &handle, why, sizeof why) == ET_EINVAL, "there is one device");
     elementwise();
+    programs();
     dtypes();
+    every_low_number();
     movement();
     reductions();
     products();
@@ -616,6 +703,7 @@ main(void)
     losses();
     attention();
     dropout();
+    draws_at_their_bound();
     ref->close(handle);
     return done();
 }

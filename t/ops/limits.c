@@ -52,6 +52,23 @@ static const struct pair {
     size_t size;
     const char *in; /* operands, see text.h */
 } pairs[] = {
+    {"numbers are drawn for no sample, and for no fewer", ET_OP_random,
+     PAIR(random, WITH(.ndim = 2, .shape = {0, 3}), WITH(.ndim = 2, .shape = {-1, 3})),
+     "i64[2]"},
+    {"or with no element in each", ET_OP_random,
+     PAIR(random, WITH(.ndim = 2, .shape = {3, 0}), WITH(.ndim = 2, .shape = {3, -1})),
+     "i64[2]"},
+    {"a number may be always 1", ET_OP_random,
+     PAIR(random, WITH(.ndim = 1, .shape = {4}, .p = 1),
+          WITH(.ndim = 1, .shape = {4}, .p = 1.0000001)),
+     "i64[2]"},
+    {"or never", ET_OP_random,
+     PAIR(random, WITH(.ndim = 1, .shape = {4}, .p = 0),
+          WITH(.ndim = 1, .shape = {4}, .p = -1e-300)),
+     "i64[2]"},
+    {"one has 6 axes at most", ET_OP_random,
+     PAIR(random, WITH(.ndim = 6, .shape = {1, 1, 1, 1, 1, 1}), WITH(.ndim = 7)),
+     "i64[2]"},
     {"a constant may have no element, and no fewer", ET_OP_fill,
      PAIR(shape, CONSTANT(.shape = {0}), CONSTANT(.shape = {-1})), ""},
     {"one may have 6 axes", ET_OP_fill,
