@@ -288,6 +288,36 @@ test_fits(void)
     et_error_clear(cx);
 }
 
+/* There are as many weights as classes, or it is said. */
+static void
+test_weights(void)
+{
+    static const char *const weights[] = {"weight=[1,2,3]", "weight=[1,2,3,4]",
+                                          "weight=[1,2,3,4,5]", "weight=[1]"};
+    for (int i = 0; i < 4; i++) {
+        struct learned l;
+        struct et_graph *g;
+        char text[128], want[128];
+        const int n = i == 3 ? 1 : 3 + i;
+        snprintf(text, sizeof text, "all 6x4 cross_entropy %s", weights[i]);
+        learn(&l, text);
+        must(et_graph_new(cx, dev, &g));
+        const struct et_samples samples = {.x = l.z, .target = l.target};
+        struct et_tensor *v = et_model_loss(&l.m, g, l.z, &samples, ET_REDUCE_MEAN);
+        is_int(et_graph_status(g), n == 4 ? ET_OK : ET_EINVAL,
+               "%d weights for 4 classes", n);
+        ok((v != NULL) == (n == 4), "a loss of them is %s", n == 4 ? "made" : "none");
+        snprintf(want, sizeof want,
+                 "loss cross_entropy has %d weights, and there are 4 classes", n);
+        if (n != 4)
+            ok(strncmp(et_error_get(cx)->message, want, strlen(want)) == 0,
+               "it is said: %s", et_error_get(cx)->message);
+        et_error_clear(cx);
+        et_graph_free(&g);
+        forget(&l);
+    }
+}
+
 /* A classifier that is given numbers learns them. */
 static void
 test_task(void)
@@ -324,6 +354,7 @@ main(void)
            "every case of losses.txt was compared");
     is_int(left_another, 0, "autocast is behind a loss as it was before");
     test_fits();
+    test_weights();
     test_task();
     et_device_close(&dev);
     et_ctx_free(&cx);
