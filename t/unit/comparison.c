@@ -240,6 +240,49 @@ run_of(const char *name, int seed, double lr)
                      "optimizer.lr", lr);
 }
 
+/* Where the picture TEXT has the run NAME, and is its dot filled? */
+static bool
+find_dot(const char *text, const char *name, double *x, double *y)
+{
+    char title[64], fill[32] = "";
+    snprintf(title, sizeof title, "<title>%s:", name);
+    const char *p = strstr(text, title);
+    while (p && p > text && strncmp(p, "<circle ", 8) != 0)
+        p--;
+    if (!p || sscanf(p,
+                     "<circle stroke=\"%*[^\"]\" fill=\"%31[^\"]\" cx=\"%lf\" "
+                     "cy=\"%lf\"",
+                     fill, x, y) != 3)
+        bail("%s has no dot", name);
+    return strcmp(fill, "#fff") != 0;
+}
+
+/* What costs more is further right, what is better higher; the front goes right, and
+ * only then up, through those that are on it. */
+static void
+check_front(const char *text)
+{
+    enum { N = 6 };
+    static const char *const by_cost[N] = {"s-03", "s-01", "s-02",
+                                           "s-06", "s-05", "s-04"};
+    static const int by_value[N] = {5, 0, 4, 2, 1, 3}; /* the best first */
+    double x[N], y[N], from[2], to[3];
+    int filled = 0, wrong = 0;
+    for (int i = 0; i < N; i++)
+        filled |= find_dot(text, by_cost[i], &x[i], &y[i]) << i;
+    for (int i = 1; i < N; i++)
+        wrong += x[i] <= x[i - 1] || y[by_value[i]] <= y[by_value[i - 1]];
+    is_int(wrong, 0, "costs grow to the right, values upwards");
+    is_int(filled, 1 << 0 | 1 << 5, "the dots of the front are filled");
+    const char *p = strstr(text, "fill=\"none\" d=\"M");
+    if (!p || sscanf(p, "fill=\"none\" d=\"M%lf %lfH%lfV%lfH%lf", &from[0], &from[1],
+                     &to[0], &to[1], &to[2]) != 5)
+        bail("no front");
+    ok(from[0] == x[0] && from[1] == y[0] && to[0] == x[5] && to[1] == y[5] &&
+           to[2] > x[5],
+       "the front goes through them, and is no better before what makes it so");
+}
+
 static void
 test_alike(struct et_ctx *cx)
 {
@@ -290,6 +333,7 @@ test_alike(struct et_ctx *cx)
     ok(strstr(text, "s-03: 1, 0.8, on the front") != NULL &&
            strstr(text, "s-02: 3, 0.6</title>") != NULL,
        "a run says what it is");
+    check_front(text);
     free(text);
 
     for (int i = 0; i < N; i++)

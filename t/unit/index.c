@@ -3,6 +3,7 @@
  * for, counted, however many runs there are. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <float.h>
 #include <limits.h>
 #include <stdio.h>
@@ -228,6 +229,61 @@ test_changes(struct et_ctx *cx)
     eti_index_close(&x);
 }
 
+/* What PATH is named by is written again, and its time is as it was. */
+static void
+keep_date(const char *path, const struct stat *was)
+{
+    const struct timespec t[2] = {{.tv_nsec = UTIME_OMIT}, was->st_mtim};
+    if (utimensat(AT_FDCWD, path, t, 0) != 0)
+        bail("%s cannot be given a time", path);
+}
+
+/* Names that change where no time tells. */
+static void
+test_hidden_changes(struct et_ctx *cx)
+{
+    struct stat was;
+    (void)update(cx, false);
+    if (stat("runs", &was) != 0 || rename("runs/n0200", "runs/other") != 0)
+        bail("cannot rename");
+    keep_date("runs", &was);
+    struct eti_index *x = open_index(cx);
+    is_str(found(cx, x, "other"), "none", "a directory that was renamed is not known,");
+    need(cx, eti_index_update(x, "runs", false));
+    is_str(found(cx, x, "other"), "n0200",
+           "until it is missed under its old name, whatever the folder's time is");
+    eti_index_close(&x);
+    if (rename("runs/other", "runs/n0200") != 0)
+        bail("cannot rename");
+    store_date("runs", RUNS + 7);
+    (void)update(cx, false);
+
+    if (mkdir("runs/soon", 0700) != 0)
+        bail("no directory");
+    store_date("runs/soon", 0);
+    store_date("runs", RUNS + 8);
+    if (stat("runs/soon", &was) != 0)
+        bail("no directory");
+    (void)update(cx, false);
+    store_run("soon", 7, "finished");
+    keep_date("runs/soon", &was);
+    is_int(update(cx, false).read, 1,
+           "a directory becomes a run within the moment in which it was made");
+    store_remove("runs/soon");
+    store_date("runs", RUNS + 7);
+    (void)update(cx, false);
+}
+
+/* Recipes may hold private paths. */
+static void
+test_private(void)
+{
+    struct stat st;
+    if (stat(DB, &st) != 0)
+        bail("no index");
+    is_int(st.st_mode & 0777, 0600, "nobody else may read the index");
+}
+
 /* Times that are not over: what may be written again with the same. They are of the
  * future, as those of a moment ago are over before a slow machine has looked. */
 static void
@@ -408,7 +464,9 @@ main(void)
     store_runs(1, RUNS + 1);
     test_first(cx);
     test_start(cx);
+    test_private();
     test_changes(cx);
+    test_hidden_changes(cx);
     test_recent(cx);
     test_copied(cx);
     test_facts();

@@ -178,6 +178,187 @@ test_csv(struct et_ctx *cx, struct et_state s)
     unlink(path_of("metrics.csv"));
 }
 
+/* ---- what is no line ---- */
+
+/* The bytes of a file; "" when there is none. */
+static const char *
+bytes_of(const char *name)
+{
+    static char bytes[256 << 10];
+    FILE *f = fopen(path_of(name), "r");
+    size_t n = f ? fread(bytes, 1, sizeof bytes - 1, f) : 0;
+    if (f)
+        fclose(f);
+    bytes[n] = '\0';
+    return bytes;
+}
+
+/* A run that loads weights into a new folder does not go on there; one that goes on has
+ * not computed yet what stood in its log; an evaluation that was broken off has no
+ * numbers. */
+static void
+test_silence(struct et_ctx *cx, struct et_state s)
+{
+    static const struct {
+        const char *logger, *file, *first, *resume;
+    } rows[] = {
+        {"jsonl", "metrics.jsonl", "",
+         "{\"t\":1.500,\"ev\":\"resume\",\"ep\":0,"
+         "\"ba\":9,\"sp\":90}\n"},
+        {"csv", "metrics.csv", "t,ev,ep,ba,sp,name,value\n", "1.500,resume,0,9,90,,\n"},
+    };
+    struct own_clock *clock = own_clock(cx);
+    s.timestamp = (struct et_timestamp){.batch = 9, .sample = 90};
+    s.dataloader_label = "eval";
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char whole[4096];
+        struct et_callback *c = open_logger(cx, rows[i].logger, &s);
+        et_log_metric(s.log, "old/number", 3);
+        need(cx, c->type->run(c, ET_EVENT_AFTER_LOAD, &s, s.log));
+        et_log_emit(s.log, ET_RECORD_METRIC, &s.timestamp, NULL);
+        need(cx, c->type->run(c, ET_EVENT_EVAL_END, &s, s.log));
+        finish(&c);
+        is_str(bytes_of(rows[i].file), rows[i].first,
+               "%s: nothing is said of what there is not", rows[i].logger);
+        c = open_logger(cx, rows[i].logger, &s);
+        play(c, &s);
+        finish(&c);
+        snprintf(whole, sizeof whole, "%s%s", bytes_of(rows[i].file), rows[i].resume);
+        s.timestamp = (struct et_timestamp){.batch = 9, .sample = 90};
+        clock->now = 1.5;
+        c = open_logger(cx, rows[i].logger, &s);
+        et_log_metric(s.log, "old/number", 3);
+        need(cx, c->type->run(c, ET_EVENT_AFTER_LOAD, &s, s.log));
+        et_log_emit(s.log, ET_RECORD_METRIC, &s.timestamp, NULL);
+        finish(&c);
+        is_str(bytes_of(rows[i].file), whole, "%s: a run goes on without old numbers",
+               rows[i].logger);
+        unlink(path_of(rows[i].file));
+    }
+}
+
+/* Times in seconds, to a thousandth. */
+static void
+test_times(void)
+{
+    static const struct {
+        double t;
+        const char *text;
+    } rows[] = {
+        {1763647402.114, "1763647402.114"},
+        {1763647402.9996, "1763647403.000"},
+        {0, "0.000"},
+        {0.0625, "0.062"},
+        {9.99, "9.990"},
+    };
+    const struct et_log_entry entry = {.name = "a", .value = 1};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct et_record r = {
+            .kind = ET_RECORD_BATCH, .t = rows[i].t, .entry = &entry, .n = 1};
+        char want[80];
+        FILE *f = fopen(path_of("times"), "w");
+        if (!f)
+            bail("no file");
+        eti_jsonl_put(f, &r);
+        eti_csv_put(f, &r);
+        fclose(f);
+        snprintf(want, sizeof want, "{\"t\":%s,", rows[i].text);
+        ok(strncmp(bytes_of("times"), want, strlen(want)) == 0, "a line begins with %s",
+           rows[i].text);
+        snprintf(want, sizeof want, "\n%s,batch,", rows[i].text);
+        ok(strstr(bytes_of("times"), want) != NULL, "and so does a row");
+    }
+    unlink(path_of("times"));
+}
+
+/* Text in JSON: what moves a terminal is escaped, what is no UTF-8 is replaced. */
+static void
+test_json_text(void)
+{
+    static const char *const rows[][2] = {
+        {"plain/text", "\"plain/text\""},
+        {"a\"b\\c", "\"a\\\"b\\\\c\""},
+        {"a\nb\x1b[2J", "\"a\\u000ab\\u001b[2J\""},
+        {"\x7f", "\"\\u007f\""},
+        {"\xc2\x9b"
+         "2J",
+         "\"\\u009b2J\""},
+        {"\xe2\x80\xae", "\"\\u202e\""},
+        {"\xc3\xa9 \xe2\x82\xac", "\"\xc3\xa9 \xe2\x82\xac\""},
+        {"a\xff"
+         "b",
+         "\"a\\ufffdb\""},
+        {"cut \xe2\x82", "\"cut \\ufffd\\ufffd\""},
+        {"", "\"\""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        FILE *f = fopen(path_of("text"), "w");
+        if (!f)
+            bail("no file");
+        eti_json_string(f, rows[i][0]);
+        fclose(f);
+        is_str(bytes_of("text"), rows[i][1], "a text as JSON has it");
+    }
+    unlink(path_of("text"));
+}
+
+/* A file that somebody removes, which is longer than what is copied at a time. */
+static void
+test_removed(struct et_ctx *cx)
+{
+    static char all[100 << 10];
+    struct eti_output out;
+    size_t n = 0;
+    need(cx, eti_output_open(cx, directory, "removed.txt", &out));
+    for (int i = 0; n + 20 < sizeof all; i++) {
+        n += (size_t)snprintf(all + n, sizeof all - n, "line %d\n", i);
+        if (i % 3000 == 2999) {
+            fputs("", out.f);
+            eti_output_flush(&out);
+            unlink(path_of("removed.txt"));
+        }
+        fprintf(out.f, "line %d\n", i);
+    }
+    eti_output_flush(&out);
+    ok(strcmp(bytes_of("removed.txt"), all) == 0,
+       "a file that was removed again and again has all of its lines");
+    is_int(eti_output_bytes(&out), (int64_t)n, "and its length is theirs");
+    eti_output_close(&out);
+    unlink(path_of("removed.txt"));
+}
+
+/* Lines for several batches: what is held back is written when training ends. */
+static void
+test_held_back(struct et_ctx *cx, struct et_state s)
+{
+    const struct et_callback_class *type = et_logger_find("jsonl");
+    struct et_callback *c;
+    void *options;
+    need(cx,
+         et_options_new(cx, &type->info,
+                        (const char *[]){"record_interval", "10ba", NULL}, &options));
+    need(cx, et_callback_new(cx, type, options, directory, &c));
+    need(cx, c->type->run(c, ET_EVENT_INIT, &s, s.log));
+    for (int ba = 1; ba <= 13; ba++) {
+        s.timestamp = (struct et_timestamp){.batch = ba};
+        et_log_metric(s.log, "loss/train/total", ba);
+        need(cx, c->type->run(c, ET_EVENT_BATCH_END, &s, s.log));
+        et_log_emit(s.log, ET_RECORD_BATCH, &s.timestamp, NULL);
+    }
+    need(cx, c->type->run(c, ET_EVENT_EPOCH_END, &s, s.log));
+    int lines = 0;
+    for (const char *p = bytes_of("metrics.jsonl"); (p = strchr(p, '\n')); p++)
+        lines++;
+    is_int(lines, 1, "of 13 batches a line for ten is there when an epoch ends");
+    need(cx, c->type->run(c, ET_EVENT_FIT_END, &s, s.log));
+    ok(strstr(bytes_of("metrics.jsonl"), "\"ba\":13,") &&
+           strstr(bytes_of("metrics.jsonl"), "\"of\":3,\"from\":11,"),
+       "and one for the other three when training ends");
+    finish(&c);
+    et_options_free(&type->info, &options);
+    unlink(path_of("metrics.jsonl"));
+}
+
 static void
 test_refusal(struct et_ctx *cx, struct et_state s)
 {
@@ -229,6 +410,11 @@ main(void)
     test_jsonl(cx, *r.state);
     test_csv(cx, *r.state);
     test_csv_names();
+    test_times();
+    test_json_text();
+    test_removed(cx);
+    test_held_back(cx, *r.state);
+    test_silence(cx, *r.state);
     test_refusal(cx, *r.state);
     run_close(&r);
     test_warm(cx);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Predictions: probabilities and losses, files and back, the worst and their
  * pictures. */
+#include "config.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/image/class_color.h"
 #include "core/library/predictions.h"
 #include "etude/field.h"
 #include "t/data/fixture.h"
@@ -143,6 +146,196 @@ test_sheet(struct et_ctx *cx)
     }
 }
 
+/* Lines that are read and lines that are not, at each edge. */
+static void
+test_refused_lines(struct et_ctx *cx)
+{
+#define CLASSES "sample,label,class,loss,p0,p1\n"
+#define VALUES  "sample,loss,target0,value0"
+    static const struct {
+        const char *text;
+        int line; /* 0: it is fine; 1: of the first line no number is told */
+    } rows[] = {
+        {CLASSES "0,0,1,.5,.25,.75\n", 0},
+        {CLASSES "0,0,2,.5,.25,.75\n", 2},
+        {CLASSES "0,0,-1,.5,.25,.75\n", 2},
+        {CLASSES "0,1,1,.5,.25,.75\n1,1e9,1,1,1,0\n", 3},
+        {CLASSES "0,-100,1,,.25,.75\n1,0,1,.5,.25,.75\n2,0,1,.5,.25\n", 4},
+        {"sample,pixels,right,loss,iou0\n0,4,4,0,1\n", 0},
+        {"sample,pixels,right,loss,iou0\n0,4,5,0,1\n", 2},
+        {"sample,tokens,right,loss\n0,3,4,1\n", 2},
+        {VALUES "\n0,.5,1,2\n", 0},
+        {VALUES ",target1\n0,.5,1,2,3\n", 1},
+        {VALUES ",target1,value1\n0,.5,1,2,3,4\n", 0},
+        {VALUES "\n0,.5,1,x\n", 2},
+    };
+#undef CLASSES
+#undef VALUES
+    struct eti_predictions back;
+    char want[40];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        write_file("edge.csv", rows[i].text, strlen(rows[i].text), false);
+        const et_status status = eti_predictions_read(cx, path_of("edge.csv"), &back);
+        snprintf(want, sizeof want, "edge.csv:%d: ", rows[i].line);
+        if (rows[i].line == 0)
+            ok(status == ET_OK && back.n == 1, "lines with all edges are read: %s",
+               rows[i].text);
+        else
+            ok(status == ET_EFORMAT &&
+                   (rows[i].line == 1 || strstr(et_error_get(cx)->message, want)),
+               "%s is line %d of\n%s", et_error_get(cx)->message, rows[i].line,
+               rows[i].text);
+        et_error_clear(cx);
+        if (status == ET_OK)
+            eti_predictions_release(&back);
+    }
+}
+
+/* How the text of the file NAME begins. */
+static const char *
+head_of(const char *name)
+{
+    static char text[MOST];
+    FILE *f = fopen(path_of(name), "r");
+    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f)
+        fclose(f);
+    text[n] = '\0';
+    return text;
+}
+
+/* Names of classes with all that a CSV gives a meaning to, and what values are called. */
+static void
+test_csv_text(struct et_ctx *cx)
+{
+    static const char *const names[] = {"plain", "a \"b\", c", "two\nlines"};
+    static const float score[3] = {0, 1, 0}, value[] = {1, 2}, target[] = {3, 4};
+    static const int32_t label[] = {2};
+    struct eti_predictions all = {.cx = cx}, values = {.cx = cx};
+    need(cx, eti_predictions_add(&all, score, label, 1, 3));
+    need(cx, eti_predictions_set_names(&all, names, 3));
+    need(cx, eti_predictions_write(&all, path_of("q.csv"), ETI_AS_CSV));
+    ok(strstr(head_of("q.csv"), ",\"two\nlines\",\"a \"\"b\"\", c\"\n") != NULL,
+       "names are quoted as RFC 4180 says: %s", head_of("q.csv"));
+    eti_predictions_release(&all);
+    need(cx, eti_predictions_add_values(&values, value, target, 1, 2));
+    need(cx, eti_predictions_write(&values, path_of("w.csv"), ETI_AS_CSV));
+    is_str(head_of("w.csv"), "sample,loss,target0,value0,target1,value1\n0,4,3,1,4,2\n",
+           "a target stands before its value, under its name");
+    eti_predictions_release(&values);
+}
+
+/* Of losses in any order the greatest stay, each with its own number and picture. */
+static void
+test_sheet_keeps(struct et_ctx *cx)
+{
+    enum { MANY = 3 * ETI_TILES + 1 };
+    struct eti_sheet sheet = {.cx = cx};
+    int wrong = 0;
+    for (int i = 0; i < MANY; i++) {
+        const int loss = 50 * i % MANY; /* each number below MANY, once */
+        float x[2 * 2 * 3] = {0};
+        x[0] = 255; /* the scale: white is 255 */
+        x[3] = (float)loss;
+        need(cx, eti_sheet_add(&sheet, 1000 + loss, (float)loss, x, 3, 2, 2));
+    }
+    for (int i = 0; i < sheet.n; i++)
+        wrong += sheet.loss[i] != (float)(MANY - 1 - i) ||
+                 sheet.sample[i] != 1000 + MANY - 1 - i ||
+                 sheet.rgb[i][3] != MANY - 1 - i || sheet.rgb[i][0] != 255;
+    is_int(sheet.n, ETI_TILES, "a sheet is full");
+    is_int(wrong, 0, "of the %d worst, each with its number and its picture",
+           ETI_TILES);
+    eti_sheet_release(&sheet);
+}
+
+/* Pictures of one and of two channels are grey, by the first. */
+static void
+test_sheet_grey(struct et_ctx *cx)
+{
+    for (int n = 1; n <= 3; n++) {
+        struct eti_sheet sheet = {.cx = cx};
+        float x[4 * 3];
+        int wrong = 0;
+        for (int i = 0; i < 4 * n; i++)
+            x[i] = (float)(i % n == 0 ? 85 * (i / n) : 200);
+        need(cx, eti_sheet_add(&sheet, 0, 1, x, n, 2, 2));
+        for (int i = 0; i < 4; i++)
+            for (int k = 0; k < 3; k++)
+                wrong += sheet.rgb[0][3 * i + k] != (n == 3 && k > 0 ? 200 : 85 * i);
+        is_int(wrong, 0, "a picture of %d channels is %s", n,
+               n < 3 ? "grey" : "in its colours");
+        eti_sheet_release(&sheet);
+    }
+}
+
+/* A tile of masks: the choice over the picture, the label, the choice. */
+static void
+test_sheet_masks(struct et_ctx *cx)
+{
+    enum { H = 2, W = 3 };
+    static const int32_t label[H * W] = {0, 1, 2, 3, 4, -100};
+    static const int32_t chosen[H * W] = {5, 0, 2, 1, 4, 3};
+    static const float x[H * W] = {0, 255, 51, 102, 153, 204};
+    struct eti_sheet sheet = {.cx = cx};
+    int wrong[3] = {0};
+    need(cx, eti_sheet_add_masks(&sheet, 7, 1, x, 1, H, W, label, chosen));
+    ok(sheet.n == 1 && sheet.w == 3 * W && sheet.h == H && sheet.sample[0] == 7,
+       "a tile of masks is three pictures wide");
+    for (int i = 0; i < H * W && sheet.w == 3 * W; i++) {
+        const uint8_t *at = sheet.rgb[0] + 3 * (i / W * 3 * W + i % W);
+        uint8_t own[3], other[3];
+        const bool is_over = eti_class_color(chosen[i], own);
+        (void)eti_class_color(label[i], other);
+        for (int k = 0; k < 3; k++) {
+            const int grey = (int)x[i];
+            wrong[0] += at[k] != (is_over ? (grey + own[k]) / 2 : grey);
+            wrong[1] += at[3 * W + k] != other[k];
+            wrong[2] += at[6 * W + k] != own[k];
+        }
+    }
+    is_int(wrong[0], 0, "first the picture, under the colours of what was chosen");
+    is_int(wrong[1], 0, "then the label's colours");
+    is_int(wrong[2], 0, "then those of what was chosen");
+    eti_sheet_release(&sheet);
+}
+
+/* Masks in an npz: what was chosen and the labels, as bytes. */
+static void
+test_mask_bytes(struct et_ctx *cx)
+{
+    static const int32_t chosen[] = {254, 1, 2, 3, 4, 5},
+                         label[] = {6, 7, ET_IGNORE_INDEX, 8, 254, 0},
+                         many[] = {0, 0, 0, 0, 0, 255};
+    static const uint8_t bytes[] = {6, 7, 255, 8, 254, 0, 254, 1, 2, 3, 4, 5};
+    struct eti_predictions all = {.cx = cx};
+    struct eti_detail d = {.cx = cx, .path = path_of("d.npz"), .as = ETI_AS_NPZ};
+    need(cx, eti_detail_mask(&d, chosen, label, 2, 3));
+    need(cx, eti_detail_mask(&d, label, chosen, 2, 3));
+    static const int sizes[][2] = {{3, 2}, {2, 2}, {3, 3}, {1, 6}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        is_int(eti_detail_mask(&d, chosen, label, sizes[i][0], sizes[i][1]), ET_ENOTSUP,
+               "a mask of %d x %d after 2 x 3 is refused", sizes[i][0], sizes[i][1]);
+        et_error_clear(cx);
+    }
+    is_int(eti_detail_mask(&d, many, label, 2, 3), ET_ENOTSUP,
+           "class 255 has no byte: that counts nothing");
+    ok(strstr(et_error_get(cx)->message, "class 255: masks in bytes have at most 255"),
+       "with the numbers");
+    et_error_clear(cx);
+    need(cx, eti_detail_write(&d, &all));
+    FILE *f = fopen(path_of("d.npz"), "rb");
+    char text[MOST];
+    const size_t n = f ? fread(text, 1, sizeof text, f) : 0;
+    if (f)
+        fclose(f);
+    const char *name = memmem(text, n, "label.npy", 9);
+    const char *at = name ? memmem(name, n - (size_t)(name - text), "\n", 1) : NULL;
+    ok(at && memcmp(at + 1, bytes, sizeof bytes) == 0,
+       "the array of labels has the labels, 255 where nothing counts");
+    eti_detail_release(&d);
+}
+
 /* Two masks of four pixels and two classes: scores are [C][H * W]. */
 static void
 test_masks(struct et_ctx *cx)
@@ -275,7 +468,13 @@ main(void)
     struct et_alloc_stats stats;
     test_numbers(&all);
     test_files(&all);
+    test_refused_lines(cx);
+    test_csv_text(cx);
     test_sheet(cx);
+    test_sheet_keeps(cx);
+    test_sheet_grey(cx);
+    test_sheet_masks(cx);
+    test_mask_bytes(cx);
     test_masks(cx);
     test_tokens(cx);
     test_worst_sequences(cx);

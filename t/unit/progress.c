@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
 
+#include "core/loggers/progress.h"
 #include "etude/run.h"
 
 static char *text; /* what the last progress wrote */
@@ -303,6 +305,194 @@ test_bar(struct et_ctx *cx, struct et_state s)
        "a run in batches has one bar for all of it: %s", line(0));
 }
 
+/* ---- a bar on a terminal ---- */
+
+enum { WIDEST = 200 };
+
+/* What a terminal of COLUMNS shows in its last line when it has got TEXT, without blanks
+ * at its end, in SCREEN; false: a line reached the last column, and terminals wrap. */
+static bool
+show_on(const char *got, int columns, char *screen)
+{
+    int at = 0, end = 0;
+    memset(screen, ' ', WIDEST);
+    for (; *got; got++) {
+        if (*got == '\r' || *got == '\n')
+            at = 0;
+        if (*got == '\n')
+            memset(screen, ' ', WIDEST);
+        if (*got == '\r' || *got == '\n')
+            continue;
+        if (at + 1 >= columns)
+            return false;
+        screen[at++] = *got;
+    }
+    for (int i = 0; i < WIDEST; i++)
+        if (screen[i] != ' ')
+            end = i + 1;
+    screen[end] = '\0';
+    return true;
+}
+
+/* Lines that grow and shrink, drawn over each other on one terminal, show what the last
+ * one alone would, at every width. */
+static void
+test_terminals(struct et_ctx *cx, struct et_state s)
+{
+    static const double losses[] = {0.5, 123456.75, 1.5, NAN, 99999.5, 2};
+    char screen[WIDEST + 1], alone[WIDEST + 1];
+    int wrapped = 0, left_over = 0;
+    for (int columns = 2; columns < WIDEST; columns++)
+        for (int n = 1; n <= 6; n++) {
+            struct et_callback *c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1), columns);
+            for (int i = 0; i < n; i++) {
+                place(&s);
+                s.timestamp.batch += i; /* or it is not due */
+                s.loss_value = losses[i];
+                fire(c, ET_EVENT_BATCH_END, &s);
+            }
+            fflush(out);
+            wrapped += !show_on(text, columns, screen);
+            finish(&c);
+            c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1), columns);
+            fire(c, ET_EVENT_BATCH_END, &s);
+            fflush(out);
+            wrapped += !show_on(text, columns, alone);
+            finish(&c);
+            left_over += strncmp(screen, alone, 60) != 0;
+        }
+    is_int(wrapped, 0, "a bar leaves the last column of any terminal free");
+    is_int(left_over, 0, "and nothing of a longer line stays behind a shorter one");
+}
+
+/* What the bar says of the time that an epoch took and still takes: 75 of 625 are done. */
+static void
+test_clocks(struct et_ctx *cx, struct et_state s)
+{
+    static const struct {
+        double seconds;
+        const char *text;
+    } rows[] = {
+        {0, "[00:00<?, 0.00ba/s"},
+        {7.5, "[00:07<00:55, 10.00ba/s"},
+        {59.9, "[00:59<07:19, 1.25ba/s"},
+        {60, "[01:00<07:20, 1.25ba/s"},
+        {3599.9, "[59:59<7:19:59, 0.02ba/s"},
+        {3600, "[1:00:00<7:20:00, 0.02ba/s"},
+        {4530, "[1:15:30<9:13:40, 0.02ba/s"},
+        {90000, "[25:00:00<183:20:00, 0.00ba/s"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_callback *c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1), 0);
+        place(&s);
+        s.timestamp.epoch_wct = rows[i].seconds;
+        fire(c, ET_EVENT_BATCH_END, &s);
+        finish(&c);
+        ok(strstr(line(0), rows[i].text) != NULL, "after %g s a bar says %s: %s",
+           rows[i].seconds, rows[i].text, line(0));
+    }
+}
+
+/* ---- numbers for people ---- */
+
+static void
+test_numbers(void)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } durations[] =
+        {
+            {NAN, "-"},       {-1, "-"},        {INFINITY, "-"},   {0, "0s"},
+            {59.99, "59s"},   {60, "1m00s"},    {776.4, "12m56s"}, {3599, "59m59s"},
+            {3600, "1h00m"},  {3661, "1h01m"},  {86399, "23h59m"}, {86400, "1d00h"},
+            {89999, "1d00h"}, {90000, "1d01h"}, {191000, "2d05h"}, {863999, "9d23h"},
+        },
+      values[] = {
+          {0, "0.0000"},           {-0.5, "-0.5000"},     {0.001, "0.0010"},
+          {-NAN, "nan"},           {9.99e-4, "0.000999"}, {1.5e-5, "1.5e-05"},
+          {999999, "999999.0000"}, {1e6, "1e+06"},        {-2e9, "-2e+09"},
+          {INFINITY, "inf"},
+      };
+    char buf[40];
+    for (size_t i = 0; i < sizeof durations / sizeof *durations; i++)
+        is_str(eti_duration_text(durations[i].value, buf, sizeof buf),
+               durations[i].text, "%g seconds", durations[i].value);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        is_str(eti_value_text(values[i].value, buf, sizeof buf), values[i].text,
+               "the value %g", values[i].value);
+}
+
+/* ---- plain lines ---- */
+
+/* What the line of a batch says of the machine, whatever its place on earth. */
+static void
+test_machine(struct et_ctx *cx, struct et_state s)
+{
+    static const struct {
+        double gb;
+        const char *text;
+    } rows[] = {
+        {0.0004, " mem=0M "}, {0.0612, " mem=61M "},  {0.9994, " mem=999M "},
+        {1, " mem=1.0G "},    {61.04, " mem=61.0G "},
+    };
+    const char *zone = getenv("TZ");
+    char before[64], utc[32];
+    snprintf(before, sizeof before, "%s", zone ? zone : "");
+    setenv("TZ", "XYZ-5:30", 1);
+    const time_t now = (time_t)own_clock(cx)->now;
+    strftime(utc, sizeof utc, "%Y-%m-%dT%H:%M:%SZ ", gmtime(&now));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_callback *c = start(cx, ET_PROGRESS_PLAIN, ET_BATCHES(1), 0);
+        place(&s);
+        et_log_metric(s.log, "memory/peak_allocated_mem", rows[i].gb);
+        et_log_metric(s.log, "lr-SGD/group1", 0.5);
+        fire(c, ET_EVENT_BATCH_END, &s);
+        finish(&c);
+        ok(strstr(line(0), rows[i].text) != NULL, "%g GB are%s", rows[i].gb,
+           rows[i].text);
+        ok(strstr(line(0), " lr=0.1834 ") != NULL,
+           "of two groups of parameters the first one's rate");
+        is_int(strncmp(line(0), utc, strlen(utc)), 0,
+               "a place with another time has the same: %s", line(0));
+    }
+    if (zone)
+        setenv("TZ", before, 1);
+    else
+        unsetenv("TZ");
+}
+
+/* Each unit of time, as what lines are apart. */
+static void
+test_units(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c;
+    int wrong = 0;
+    for (int u = 0; u < ET_TIME_UNIT_COUNT; u++) {
+        const struct et_progress p = {
+            ET_PROGRESS_PLAIN, stderr, {2, (enum et_time_unit)u}, 0};
+        const et_status status = et_progress_new(cx, &p, &c);
+        const bool is_fine = u == ET_TIME_SECOND || u == ET_TIME_BATCH;
+        wrong += status != (is_fine ? ET_OK : ET_EINVAL);
+        if (status == ET_OK)
+            et_callback_free(&c);
+        et_error_clear(cx);
+    }
+    is_int(wrong, 0, "lines are so many seconds or batches apart, and nothing else");
+    c = start(cx, ET_PROGRESS_PLAIN, ET_BATCHES(50), 0);
+    place(&s);
+    for (int i = 0; i < 120; i++, s.timestamp.batch++) {
+        s.timestamp.batch_in_epoch = s.timestamp.batch;
+        fire(c, ET_EVENT_BATCH_END, &s);
+    }
+    finish(&c);
+    static const char *const shown[] = {" ba=3825/", " ba=3850/", " ba=3900/"};
+    for (int i = 0; i < 3; i++)
+        ok(strstr(line(i), shown[i]) != NULL,
+           "a run that goes on has a line at once, then at each fiftieth batch: %s",
+           line(i));
+}
+
 static void
 test_run(struct et_ctx *cx)
 {
@@ -334,6 +524,11 @@ main(void)
     test_every(cx, *r.state);
     test_json(cx, *r.state);
     test_bar(cx, *r.state);
+    test_terminals(cx, *r.state);
+    test_clocks(cx, *r.state);
+    test_numbers();
+    test_machine(cx, *r.state);
+    test_units(cx, *r.state);
     run_close(&r);
     test_run(cx);
     free(text);
