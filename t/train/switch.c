@@ -356,8 +356,8 @@ test_memory(struct et_ctx *cx)
     free(with.params);
 }
 
-/* A batch that is no number, where the last checkpoint that was due is of a model without
- * the method, or with it. */
+/* A batch that is no number, where the last checkpoint that was due is of a model
+ * without the method, or with it. */
 static void
 test_back(struct et_ctx *cx)
 {
