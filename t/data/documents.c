@@ -349,6 +349,115 @@ test_packed(void)
     free(text);
 }
 
+/* ---- samples of MDS shards ---- */
+
+/* A folder of one shard: N samples of one column, each a record of BYTES, SIZE[i]. */
+static void
+put_mds(const char *folder, const char *encoding, int n, const void *const *sample,
+        const uint32_t *size)
+{
+    char index[1024], name[700];
+    uint32_t at = 4 + 4 * ((uint32_t)n + 1);
+    snprintf(name, sizeof name, "%s/shard.00000.mds", folder);
+    FILE *f = fopen(name, "w");
+    if (!f)
+        bail("cannot write %s", name);
+    fwrite(&n, 4, 1, f);
+    for (int i = 0; i <= n; i++) {
+        fwrite(&at, 4, 1, f);
+        at += i < n ? 4 + size[i] : 0;
+    }
+    for (int i = 0; i < n; i++) {
+        fwrite(&size[i], 4, 1, f);
+        fwrite(sample[i], 1, size[i], f);
+    }
+    if (fclose(f) != 0)
+        bail("cannot write %s", name);
+    int used = snprintf(index, sizeof index,
+                        "{\"version\": 2, \"shards\": [{\"version\": 2, \"format\": "
+                        "\"mds\", \"samples\": %d, \"compression\": null, "
+                        "\"zip_data\": null, \"raw_data\": {\"basename\": "
+                        "\"shard.00000.mds\", \"bytes\": %u}, \"column_names\": "
+                        "[\"text\"], \"column_encodings\": [\"%s\"], "
+                        "\"column_sizes\": [null]}]}",
+                        n, at, encoding);
+    put_in(folder, "index.json", index, (size_t)used);
+}
+
+static void
+test_samples(void)
+{
+    enum { N = 9, LONG = 300000 };
+    static char text[N][LONG];
+    const void *sample[N];
+    uint32_t size[N];
+    char folder[600], name[700];
+    snprintf(folder, sizeof folder, "%s/mds", scratch_folder());
+    if (mkdir(folder, 0777) != 0)
+        bail("no folder");
+    for (int i = 0; i < N; i++) {
+        memset(text[i], 'a' + i, LONG);
+        sample[i] = text[i];
+        size[i] = (uint32_t)(LONG - 1000 * i);
+    }
+    put_mds(folder, "str", N, sample, size);
+    const char *const inputs[] = {folder};
+    struct eti_shards_config config = {
+        .input = inputs, .n_inputs = 1, .document = ETI_DOCUMENT_FILE, .field = "text"};
+    struct eti_text_block b = {0};
+    struct eti_documents *d;
+    bool found;
+    int at = 0, wrong = 0, blocks = 0;
+    need(cx, eti_documents_open(cx, bytes, &config, &d));
+    for (;; blocks++) {
+        need(cx, eti_documents_next(d, &b, &found));
+        if (!found)
+            break;
+        wrong += b.kind != ETI_BLOCK_RECORDS || b.line != at;
+        for (int64_t k = 0; k < b.n; at++) {
+            uint32_t n;
+            memcpy(&n, b.text + k, sizeof n);
+            wrong += at >= N || n != size[at] ||
+                     memcmp(b.text + k + sizeof n, text[at], n) != 0;
+            k += (int64_t)sizeof n + n;
+        }
+        wrong += b.last != (at == N);
+    }
+    ok(wrong == 0 && at == N && blocks > 1,
+       "samples come in %d blocks, which say with which they begin", blocks);
+    eti_documents_close(&d);
+
+    static const struct {
+        const char *says;
+        int64_t id[3];
+    } rows[] = {{NULL, {0, INT32_MAX - 1, 7}},
+                {"number 1 of sample 1 is no token", {5, -1, 7}},
+                {"number 0 of sample 1 is no token", {(int64_t)1 << 31, 2, 7}},
+                {"number 2 of sample 1 is no token", {1, 2, ((int64_t)1 << 40) + 3}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int64_t first[] = {1, 2};
+        const void *both[] = {first, rows[i].id};
+        const uint32_t sizes[] = {sizeof first, sizeof rows[i].id};
+        put_mds(folder, "bytes", 2, both, sizes);
+        need(cx, eti_documents_open(cx, bytes, &config, &d));
+        et_status s = eti_documents_next(d, &b, &found);
+        const char *said = take_error(cx);
+        const int32_t want[] = {8, 1, 2, 12, 0, INT32_MAX - 1, 7};
+        ok(rows[i].says ? s == ET_EFORMAT && strstr(said, rows[i].says) &&
+                              strstr(said, "shard.00000.mds")
+                        : s == ET_OK && b.kind == ETI_BLOCK_IDS && b.n == sizeof want &&
+                              memcmp(b.text, want, sizeof want) == 0,
+           "tokens of samples: %s", rows[i].says ? said : "they are as they are there");
+        eti_documents_close(&d);
+    }
+    et_free(cx, b.text);
+    snprintf(name, sizeof name, "%s/index.json", folder);
+    unlink(name);
+    snprintf(name, sizeof name, "%s/shard.00000.mds", folder);
+    unlink(name);
+    rmdir(folder);
+}
+
 /* ---- where documents end ---- */
 
 static et_status
@@ -522,6 +631,7 @@ main(void)
     test_tails();
     test_folder();
     test_packed();
+    test_samples();
     test_ends();
     test_names();
     test_new_folder();

@@ -99,6 +99,14 @@ cifar(void)
     }
     struct opened o;
     need(cx, try_open(&o, "cifar10", SETTINGS("path", dir)));
+    /* batches.meta.txt */
+    static const char *const classes[] = {"airplane", "automobile", "bird", "cat",
+                                          "deer",     "dog",        "frog", "horse",
+                                          "ship",     "truck"};
+    int wrong = 0;
+    for (int i = 0; i < 10; i++)
+        wrong += strcmp(o.data->facts.class_names[i], classes[i]) != 0;
+    is_int(wrong, 0, "CIFAR-10's classes have their names");
     ok(o.data->facts.n_samples == 10 && o.data->facts.field[0].shape[0] == 3 &&
            o.data->facts.field[0].shape[1] == 32 && o.data->facts.field[1].below == 10,
        "CIFAR-10's five files are one set of 3x32x32");
@@ -296,6 +304,81 @@ bible(void)
             SETTINGS("path", "/bin/false"), "a program that fails");
 }
 
+/* A program that prints LINES lines of LETTER and ends with STATUS. */
+static void
+put_program(char letter, int lines, const char *status, char path[512])
+{
+    char text[256];
+    int n = snprintf(text, sizeof text,
+                     "#!/bin/sh\ni=0\nwhile [ $i -lt %d ]; do echo %c; i=$((i+1)); "
+                     "done\n%s\n",
+                     lines, letter, status);
+    snprintf(path, 512, "%s", write_file("program", text, (size_t)n, false));
+    if (chmod(path, 0755) != 0)
+        bail("cannot make %s a program", path);
+}
+
+/* Texts of other programs: each has its own in the cache. */
+static void
+other_bibles(void)
+{
+    enum { VERSES = 31102 };
+    static const struct {
+        int lines;
+        const char *status, *says;
+    } rows[] = {{VERSES - 1, "", "printed 31101 verses, not 31102"},
+                {VERSES + 1, "", "printed 31103 verses, not 31102"},
+                {VERSES, "exit 1", "failed with status 1"},
+                {VERSES, "exit 3", "failed with status 3"},
+                {VERSES, "kill -9 $$", "failed with status 137"}};
+    char path[512];
+    struct et_error why;
+    int32_t out[2];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        put_program('A', rows[i].lines, rows[i].status, path);
+        refused(i < 2 ? ET_EFORMAT : ET_EIO, rows[i].says, "bible_kjv",
+                SETTINGS("path", path), "a program that does not print the text");
+    }
+    setenv("XDG_CACHE_HOME", scratch_folder(), 1);
+    int wrong = 0;
+    for (int i = 0; i < 3; i++) { /* the last is the first one again */
+        struct opened o;
+        const char letter = i == 1 ? 'B' : 'A';
+        const struct timespec times[2] = {{.tv_sec = 1000 + i % 2},
+                                          {.tv_sec = 1000 + i % 2}};
+        put_program(letter, VERSES, "", path);
+        if (utimensat(AT_FDCWD, path, times, 0) != 0)
+            bail("no time for %s", path);
+        need(cx, try_open(&o, "bible_kjv", SETTINGS("path", path)));
+        need(cx, o.data->type->tokens(o.data, 0, 2, out, &why));
+        wrong += out[0] != letter || out[1] != '\n';
+        finish(&o);
+    }
+    is_int(wrong, 0, "programs of one size and of other times have each its own text");
+    unlink(path);
+}
+
+/* What data sets say before they are opened. */
+static void
+told(void)
+{
+    static const char *const names[] = {"text", "bible_kjv", "text_bytes"};
+    for (int i = 0; i < 3; i++)
+        for (int named = 0; named < (i < 2 ? 2 : 1); named++) {
+            struct et_data_facts f = {0};
+            const struct et_dataset_class *type = et_dataset_find(names[i]);
+            void *options;
+            need(cx, et_options_new(cx, &type->info, NULL, &options));
+            if (named)
+                need(cx, et_options_set(cx, type->info.options, options, "tokenizer",
+                                        "a.json"));
+            type->describe(options, &f);
+            is_int(f.field[0].below, named ? 0 : 256, "%s has %s tokens", names[i],
+                   named ? "as many as its tokenizer has" : "256");
+            et_options_free(&type->info, &options);
+        }
+}
+
 static void
 synthetic(void)
 {
@@ -387,6 +470,8 @@ main(void)
     token_files();
     caches();
     bible();
+    other_bibles();
+    told();
     synthetic();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

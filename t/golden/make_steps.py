@@ -227,6 +227,10 @@ def flags():
                    "normalized": normalized, "special": special}
 
 
+BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True,
+              "use_regex": True}
+
+
 def rows_of(tokenizer, texts, frames=False, plain=False):
     for text in texts:
         ids = tokenizer.encode(text, add_special_tokens=False).ids
@@ -345,6 +349,16 @@ def main():
         put("an added token " + name_of(flag), "suffixed",
             {"added_tokens": added("suffixed", flag), "normalizer": {"type": "Lowercase"},
              "pre_tokenizer": {"type": "WhitespaceSplit"}}, MARKS, plain=True)
+    for text, left, right in [("a b", False, False), ("<b", False, True),
+                              ("a>", True, False)]:
+        token = {"id": 261, "content": text, "single_word": False, "lstrip": left,
+                 "rstrip": right, "normalized": False, "special": False}
+        put("bytes with the token %s" % text, "byte_level", {
+            "added_tokens": [token], "pre_tokenizer": BYTE_LEVEL}, [
+                "a b", "aa bb", "b a> b", "b <b a", "<b  a b", "a  b a b"])
+    put("bytes of a stripped text", "byte_level", {
+        "normalizer": {"type": "Strip", "strip_left": True, "strip_right": True},
+        "pre_tokenizer": BYTE_LEVEL}, [" a b ", "ab b", "  "])
     put("a token in front of a Metaspace for the first", "suffixed",
         {"added_tokens": added("suffixed", next(flags())), "pre_tokenizer":
          {"type": "Metaspace", "replacement": "_", "prepend_scheme": "first",

@@ -304,11 +304,41 @@ is_written(const struct hub *h, const char *path)
     return all;
 }
 
+/* What the data say counts, not what a folder's config says: pictures of other channels,
+ * or of other classes, do not fit its weights. */
+static void
+data_facts(const struct hub *h)
+{
+    const int64_t *shape = h->x.shape;
+    struct et_model_facts facts = {
+        .channels = shape[1], .height = shape[2], .width = shape[3]};
+    struct et_model *m = NULL;
+    if (!h->config || h->x.ndim != 4)
+        return;
+    need(cx, et_model_from_folder(cx, scratch_folder(), &facts, &m));
+    ok(distance(m, h) < 1e-5, "%s's %s is the same for data of its shape", h->form,
+       h->ours);
+    et_model_free(&m);
+    facts.channels = 1;
+    et_status status = et_model_from_folder(cx, scratch_folder(), &facts, &m);
+    const bool is_grey = status == ET_OK && m->facts.channels == 1;
+    ok(is_grey || strlen(take_error(cx)) > 0,
+       "for grey pictures it is a network of one channel, or refused");
+    if (status == ET_OK)
+        et_model_free(&m);
+    facts.channels = shape[1];
+    facts.num_classes = 77;
+    status = et_model_from_folder(cx, scratch_folder(), &facts, &m);
+    ok(status != ET_OK && !m && strstr(take_error(cx), "77"),
+       "and for data of 77 classes");
+}
+
 static void
 one_hub(const struct hub *h)
 {
     char path[ETI_PATH_MAX];
     struct et_model *m = load(h), *again;
+    data_facts(h);
     is_str(m->type->info.name, h->ours, "a model of %s is our %s", h->form, h->ours);
     double d = distance(m, h);
     ok(d < 1e-5, "%s's %s computes the same here (%.1e)", h->form, h->ours, d);
@@ -522,6 +552,18 @@ forms(void)
     ok(status == ET_ENOTSUP &&
            strstr(take_error(cx), "an algorithm has changed this resnet18, at 'more."),
        "a network with another layer is no ResNet of torchvision's");
+    et_model_free(&m);
+    m = make(&h);
+    struct et_leaves l;
+    need(cx, et_module_leaves(cx, m->root, ET_PARAM, &l));
+    l.v[3].param->desc.shape[0]++;
+    status = et_model_export(cx, m, "torchvision", 0, in_scratch("again", path));
+    const char *said = take_error(cx);
+    ok(status == ET_ENOTSUP && strstr(said, "changed this resnet18, at") &&
+           strstr(said, l.v[3].name),
+       "nor is one with a layer of another shape");
+    l.v[3].param->desc.shape[0]--;
+    et_leaves_release(&l);
     et_model_free(&m);
 }
 

@@ -104,6 +104,186 @@ test_roles(void)
     et_tokenizer_free(&t);
 }
 
+/* All 256 bytes as their characters, but LACKS. */
+static void
+put_bytes(char *out, int lacks, const char *end)
+{
+    *out = 0;
+    for (int b = 0, id = 0; b < 256; b++) {
+        char shown[5] = "";
+        shown[eti_byte_char((uint8_t)b, shown)] = 0;
+        if (b == lacks)
+            continue;
+        sprintf(out + strlen(out), "%s\"%s%s%s\":%d", id ? "," : "",
+                *shown == '"' || *shown == '\\' ? "\\" : "", shown, end, id);
+        id++;
+    }
+}
+
+/* What stands around a text has its room within the limit. */
+static void
+test_limits(void)
+{
+    struct et_tokenizer *t = open_json(
+        "{" OF("\"a\":0,\"[C]\":1,\"[S]\":2") ",\"post_processor\":{\"type\":"
+                                              "\"BertProcessing\",\"cls\":[\"[C]\",1],"
+                                              "\"sep\":[\"[S]\",2]}}");
+    struct et_encoder *e;
+    int wrong = 0;
+    if (!t || et_encoder_new(cx, t, &e) != ET_OK)
+        bail("no encoder");
+    for (int64_t limit = 0; limit < 12; limit++)
+        for (size_t n = 0; n < 8; n++) {
+            struct et_encoding a;
+            int64_t room = limit == 0 ? 8 : limit > 2 ? limit - 2 : 0;
+            int64_t left = (int64_t)n < room ? (int64_t)n : room;
+            wrong += et_encode_pair(e, "aaaaaaaa", n, NULL, 0, limit, ET_ENCODE_SPECIAL,
+                                    &a) != ET_OK ||
+                     a.n != left + 2 || a.id[0] != 1 || a.id[a.n - 1] != 2;
+        }
+    is_int(wrong, 0, "a text is cut to what its marks leave of the limit");
+    et_encoder_free(&e);
+    et_tokenizer_free(&t);
+}
+
+/* A special token of a file that does not say so is not normalized. */
+static void
+test_not_normalized(void)
+{
+    struct et_tokenizer *t =
+        open_json("{\"added_tokens\":[" ADDED(1, "<M>", "true") "," ADDED(
+            2, "<U>",
+            "false") "]," OF("\"?\":0") ",\"normalizer\":{\"type\":\"Lowercase\"}}");
+    struct et_encoding a;
+    struct et_encoder *e;
+    if (!t || et_encoder_new(cx, t, &e) != ET_OK)
+        bail("no encoder");
+    ok(et_encode(e, "<M>", 3, 0, &a) == ET_OK && a.n == 1 && a.id[0] == 1 &&
+           et_encode(e, "<m>", 3, 0, &a) == ET_OK && a.n == 0,
+       "a special token is found as it is written alone");
+    ok(et_encode(e, "<u>", 3, 0, &a) == ET_OK && a.n == 1 && a.id[0] == 2 &&
+           et_encode(e, "<U>", 3, 0, &a) == ET_OK && a.n == 1 && a.id[0] == 2,
+       "another one in what is normalized");
+    et_encoder_free(&e);
+    et_tokenizer_free(&t);
+}
+
+/* ---- UTF-8 ---- */
+
+/* The character of N bytes at B by the definition (RFC 3629, section 3); -1: none. */
+static int64_t
+defined(const uint8_t *b, size_t n)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    uint32_t c = n == 1 ? b[0] : b[0] & (0xffu >> (n + 1));
+    bool lead = n == 1   ? b[0] < 0x80
+                : n == 2 ? (b[0] & 0xe0) == 0xc0
+                : n == 3 ? (b[0] & 0xf0) == 0xe0
+                         : (b[0] & 0xf8) == 0xf0;
+    for (size_t i = 1; i < n; i++) {
+        lead = lead && (b[i] & 0xc0) == 0x80;
+        c = c << 6 | (b[i] & 0x3f);
+    }
+    bool good = lead && c >= least[n] && c <= 0x10ffff && (c < 0xd800 || c > 0xdfff);
+    return good ? (int64_t)c : -1;
+}
+
+static bool
+same_char(const uint8_t *b, size_t n)
+{
+    size_t length;
+    bool good;
+    uint32_t c = eti_char((const char *)b, n, &length, &good);
+    int64_t want = -1;
+    for (size_t k = 1; want < 0 && k <= n; k++) {
+        want = defined(b, k);
+        if (want >= 0 && (!good || c != want || length != k))
+            return false;
+    }
+    return want >= 0 ? eti_utf8_span((const char *)b, length) == length
+                     : !good && length >= 1 && eti_utf8_span((const char *)b, n) == 0;
+}
+
+static void
+test_utf8(void)
+{
+    static const uint8_t ends[] = {0x00, 0x7f, 0x80, 0x8f, 0x90,
+                                   0x9f, 0xa0, 0xbf, 0xc0};
+    enum { ENDS = sizeof ends };
+    int wrong = 0;
+    for (int a = 0; a < 256; a++)
+        for (int b = 0; b < 256; b++) {
+            uint8_t text[4] = {(uint8_t)a, (uint8_t)b};
+            wrong += !same_char(text, 1) || !same_char(text, 2);
+            for (int i = 0; i < ENDS * ENDS; i++) {
+                text[2] = ends[i / ENDS];
+                text[3] = ends[i % ENDS];
+                wrong += !same_char(text, 3) || !same_char(text, 4);
+            }
+        }
+    is_int(wrong, 0,
+           "bytes are characters by the definition of UTF-8, and by no other");
+}
+
+/* Tokenizers has the classes of Unicode 8: both ends of ranges that are younger. */
+static void
+test_classes(void)
+{
+    ok(eti_is_punct(0x2e42) && !eti_is_punct(0x2e43) && !eti_is_punct(0x2e4f) &&
+           eti_is_mark(0x1abd) && !eti_is_mark(0x1abf) && !eti_is_mark(0x1ace) &&
+           !eti_is_punct(0x1b7d) && !eti_is_punct(0x1b7e) && eti_is_punct(0x1b60) &&
+           !eti_is_mark(0xb55) && !eti_is_mark(0x1e944),
+       "what is younger than Unicode 8 is no mark and no punctuation");
+}
+
+/* Bytes that are no UTF-8 cannot be normalized. */
+static void
+test_not_utf8(void)
+{
+    static char vocab[8192], text[16384];
+    struct et_encoding a;
+    struct et_encoder *e;
+    struct et_text back;
+    put_bytes(vocab, -1, "");
+    snprintf(text, sizeof text,
+             "{\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":{\"type\":"
+             "\"ByteLevel\",\"add_prefix_space\":false},\"decoder\":{\"type\":"
+             "\"ByteLevel\"},\"model\":{\"type\":\"BPE\",\"vocab\":{%s},"
+             "\"merges\":[]}}",
+             vocab);
+    struct et_tokenizer *t = open_json(text);
+    if (!t || et_encoder_new(cx, t, &e) != ET_OK)
+        bail("no encoder");
+    int32_t id[32];
+    bool good = et_encode(e, "a\xff", 2, 0, &a) == ET_OK && a.n == 4;
+    memcpy(id, a.id, (size_t)(good ? a.n : 0) * sizeof *id);
+    ok(good && et_decode(e, id, 4, 0, &back) == ET_OK &&
+           strcmp(back.text, "a\xef\xbf\xbd") == 0,
+       "a byte-level tokenizer that normalizes has U+FFFD for what is no UTF-8");
+    et_encoder_free(&e);
+    et_tokenizer_free(&t);
+}
+
+/* Patterns of as many bytes as there is room for, with \s written out. */
+static void
+test_long_pattern(void)
+{
+    enum { MOST = 8192, WRITTEN_OUT = 18 };
+    static char pattern[MOST + 1];
+    for (int more = 0; more < 2; more++) {
+        pcre2_code *re;
+        size_t n = MOST - WRITTEN_OUT + (size_t)more;
+        memset(pattern, 'a', n);
+        memcpy(pattern + n, "\\s", 2);
+        et_status s = eti_pattern(cx, "a.json", pattern, n + 2, false, &re);
+        ok(more ? s == ET_ENOTSUP && strstr(et_error_get(cx)->message, "a pattern of")
+                : s == ET_OK,
+           "a pattern of %d bytes is %s", MOST + more, more ? "refused" : "taken");
+        et_error_clear(cx);
+        pcre2_code_free(re);
+    }
+}
+
 /* ---- GPT-2's two files ---- */
 
 static void
@@ -132,22 +312,6 @@ test_beside(void)
 }
 
 /* ---- which give bytes back ---- */
-
-/* All 256 bytes as their characters, but LACKS. */
-static void
-put_bytes(char *out, int lacks, const char *end)
-{
-    *out = 0;
-    for (int b = 0, id = 0; b < 256; b++) {
-        char shown[5] = "";
-        shown[eti_byte_char((uint8_t)b, shown)] = 0;
-        if (b == lacks)
-            continue;
-        sprintf(out + strlen(out), "%s\"%s%s%s\":%d", id ? "," : "",
-                *shown == '"' || *shown == '\\' ? "\\" : "", shown, end, id);
-        id++;
-    }
-}
 
 static void
 test_exact(void)
@@ -485,6 +649,12 @@ main(void)
         bail("no context or folder");
     test_special();
     test_roles();
+    test_limits();
+    test_not_normalized();
+    test_utf8();
+    test_classes();
+    test_not_utf8();
+    test_long_pattern();
     test_beside();
     test_exact();
     test_many_merges();
