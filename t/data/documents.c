@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts from files and folders, block by block; where documents end; lists of names; and
+/* Texts of files and folders, block by block; where documents end; lists of names; and
  * the folder that shards are written to. */
 #include "config.h"
 

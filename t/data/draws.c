@@ -79,7 +79,7 @@ take(struct range *r, double v)
     r->n++;
 }
 
-/* From LOW to HIGH, to a fiftieth of that at both ends, and in the middle on average. */
+/* From LOW to HIGH, to a fiftieth of that at both ends, in the middle on average. */
 static void
 is_range(const struct range *r, double low, double high, const char *what)
 {

@@ -29,7 +29,7 @@ RAW = [" a B  ", "a\t\r\n\x00\x01\x7fb", "中a㐀b\U00020000c豈", "éÅ e\u0301
        "aab aaab", "", "\u2003", "龥鿿仿\u4dbf\U0002a6df\U0002fa1f"]
 # For what parts a text into words.
 WORDS = ["ab  b,a", " a b ", "it's a12 b3.", "a_b-a b\n\na", "a\u00a0b\u3000a", "a。b¡a",
-         "aba", "_a _b", "1²½३", "a\t\nb ", "", " ", "ab_", "¿", "a'll b'd  a"]
+         "aba", "_a _b", "1²½३", "a\t\nb ", "", " ", "ab_", "¿", "a'll b'd  a", "aéb éé"]
 MARKS = ["a<m>b", "a <m> b", " <m>  <m> ", "<m>", "a_<m>", "<m>_a", "é<m>", "<m>é", "A<M>b",
          "<m><n>b", "a \u3000<m>\u00a0 b", "<<m>>", "<n>a <n>", "a<m", "b<m> <n>"]
 
@@ -107,6 +107,7 @@ MODELS = {
                           ["aba", -5.5], ["▁", -1], ["▁a", -2.5]]},
     "positive": {"type": "Unigram", "unk_id": 2,
                  "vocab": [["a", 12], ["bb", 25], ["?", 14], ["ab", 26]]},
+    "high": {"type": "Unigram", "unk_id": 2, "vocab": [["a", 100], ["xy", 101], ["?", 102]]},
     "unigram_bytes": {"type": "Unigram", "unk_id": 0, "byte_fallback": True,
                       "vocab": [["?", 0], ["a", -2]] +
                       [["<0x%02X>" % b, -9] for b in range(256)]},
@@ -146,7 +147,8 @@ def pre_tokenizers():
     for behavior in ["Isolated", "Removed"]:
         yield {"type": "Punctuation", "behavior": behavior}
         for invert in [True, False]:
-            for pattern in [{"String": "a"}, {"Regex": r"\s*b|[\s,]"}, {"Regex": r"(?=b)|a\b"}]:
+            for pattern in [{"String": "a"}, {"Regex": r"\s*b|[\s,]"}, {"Regex": r"(?=b)|a\b"},
+                            {"Regex": "(?=é)"}]:
                 yield {"type": "Split", "pattern": pattern, "behavior": behavior,
                        "invert": invert}
     for each in [True, False]:
@@ -251,14 +253,14 @@ NORMAL, UNKNOWN, CONTROL, USER, BYTE = 1, 2, 3, 4, 6
 SPECIAL = [("<unk>", 0, UNKNOWN), ("<s>", 0, CONTROL), ("</s>", 0, CONTROL)]
 LETTERS = [("▁", -9, NORMAL), ("a", -10, NORMAL), ("b", -11, NORMAL), ("é", -12.5, NORMAL)]
 OF_WORDS = [("▁a", -1, NORMAL), ("ab", -2, NORMAL), ("ba", -2, NORMAL), ("▁ab", -3, NORMAL),
-            ("aab", -2, NORMAL), ("▁▁", -4, NORMAL), ("abx", -4.5, NORMAL), ("bb", -7, NORMAL)]
+            ("aab", -2, NORMAL), ("▁▁", -4, NORMAL), ("abx", -4.5, NORMAL), ("zq", -60, NORMAL), ("bb", -7, NORMAL)]
 ACROSS = [("b▁", -1.5, NORMAL), ("b▁a", -2.25, NORMAL), ("a▁b", -2.5, NORMAL)]
 USERS = [("<x>", 0, USER), ("bab", 0, USER), ("▁é", 0, USER)]
 BYTES = [("<0x%02X>" % b, 0, BYTE) for b in range(256)]
 SPOKEN = ["a", "ab", "aab ab", " a  b ", "bab", "abab", "aba ba", "x", "axb", "xx yx", "abx",
           "é", "aé é", "<x>a<x>", "a <x> b", "<s>a</s>", "", "  ", "▁a", "b a", "b ab a", "ab b a",
           "aaabbb", "bbbb", "中a", "a\tb", "\n", "babab", "a bab", "<0x41>", "abab" * 17,
-          "<unk>", "aba" * 12, "x中 中x"]
+          "<unk>", "aba" * 12, "x中 中x", "zq azq"]
 
 
 def pieces():
@@ -370,7 +372,7 @@ def main():
                 "a", "b", "ab", "ba", "aab", "aba", "abab", "aaab", "bbbb", "aaaaa", "",
                 "aabab", "aéb", "éé", "ééa", "x", "xx", "xax", "axxb", "ab" * 4, "abé",
                 "abéx", "a中", "b" * 33, "ab" * 33, "aab" * 30, "ééééé", "aé" * 3, "éa",
-                "aabb" * 40 + "x", "a" * 65, "a" * 64, "ba" * 41, "▁a", "▁ab▁"])
+                "aabb" * 40 + "x", "a" * 65, "a" * 64, "ba" * 41, "▁a", "▁ab▁", "xy", "axy"])
     for model in ["pieces", "short_pieces", "merges", "prefixed"]:
         put(model + " of words", model, {"pre_tokenizer": {"type": "WhitespaceSplit"}}, [
             "a b ab", "abab ba a", "ab aba aba ab", "b" * 8 + " " + "b" * 7 + " " + "b" * 9,

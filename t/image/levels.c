@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What changes pixels one by one, against plain words of what torchvision does: pictures
- * of all kinds of values, those of one value among them; and changes that are told. */
+/* What changes pixels one by one, against plain words of what torchvision does: of
+ * pictures of all kinds of values, or of one value; and changes that are told. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -73,6 +73,67 @@ resnet9(void)
     et_model_free(&m);
 }
 
+/* Data that a model of language has too few places or tokens for. */
+static void
+languages(void)
+{
+    static const char *const names[] = {"gpt2", "bert"};
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++) {
+            const struct et_model_facts facts = {.seq_len = 8 + (k == 1),
+                                                 .vocab_size = 11 + (k == 2)};
+            const struct et_model_class *type = et_model_class_find(names[i]);
+            const char *const set[][2] = {{"n_layers", "1"},
+                                          {"d_model", "8"},
+                                          {"n_heads", "2"},
+                                          {"max_seq_len", "8"},
+                                          {"vocab_size", "11"}};
+            struct et_model *m = NULL;
+            void *options;
+            need(cx, et_options_new(cx, &type->info, NULL, &options));
+            for (size_t o = 0; o < sizeof set / sizeof *set; o++)
+                need(cx, et_options_set(cx, type->info.options, options, set[o][0],
+                                        set[o][1]));
+            et_status s = et_model_new(cx, type, options, &facts, &m);
+            const char *said = take_error(cx);
+            ok(k == 0   ? s == ET_OK
+               : k == 1 ? s == ET_EINVAL && strstr(said, "sequences of 9 tokens")
+                        : s == ET_EINVAL && strstr(said, "12 tokens"),
+               "%s of 8 places and 11 tokens for data of %d and %d: %s", names[i],
+               (int)facts.seq_len, (int)facts.vocab_size, said);
+            if (m)
+                et_model_free(&m);
+            et_options_free(&type->info, &options);
+        }
+}
+
+/* The table of BERT's kinds of tokens has as many rows as there are to be. */
+static void
+kinds(void)
+{
+    const struct et_model_facts facts = {.seq_len = 8, .vocab_size = 11};
+    const struct et_model_class *type = et_model_class_find("bert");
+    for (int n = 1; n < 4; n++) {
+        char text[8];
+        struct et_model *m;
+        struct et_leaves l;
+        void *options;
+        int rows = 0;
+        snprintf(text, sizeof text, "%d", n);
+        need(cx, et_options_new(cx, &type->info, NULL, &options));
+        need(cx, et_options_set(cx, type->info.options, options, "token_types", text));
+        need(cx, et_model_new(cx, type, options, &facts, &m));
+        need(cx, et_module_leaves(cx, m->root, ET_PARAM, &l));
+        for (int i = 0; i < l.n; i++)
+            if (strstr(l.v[i].name, "token_type"))
+                rows = (int)l.v[i].param->desc.shape[0];
+        is_int(rows, n, "BERT tells %d kinds of tokens apart", n);
+        et_leaves_release(&l);
+        et_model_free(&m);
+        et_options_free(&type->info, &options);
+    }
+}
+
 /* ---- a space of one's own ---- */
 
 /* The sum of all parameters, each times its place. */
@@ -137,6 +198,8 @@ main(void)
     cx = need_ctx();
     need(cx, et_device_open(cx, "ref", 0, 0, &dev));
     resnet9();
+    languages();
+    kinds();
     spaces();
     et_device_close(&dev);
     et_ctx_free(&cx);

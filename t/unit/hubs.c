@@ -304,8 +304,8 @@ is_written(const struct hub *h, const char *path)
     return all;
 }
 
-/* What the data say counts, not what a folder's config says: pictures of other channels,
- * or of other classes, do not fit its weights. */
+/* What the data say counts, not a folder's config: pictures of other channels, or of
+ * other classes, do not fit its weights. */
 static void
 data_facts(const struct hub *h)
 {
