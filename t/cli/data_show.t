@@ -70,6 +70,28 @@ is "$(tr -d ' \n' <out | grep -o '"transforms":.*}\],"first"')" \
     "the transforms said, and which are on"
 is "$(tr -d ' \n' <out | grep -o '"rgb":"[0-9a-f]*"' | head -n 1)" '"rgb":"000000ffffff000000ffffff"' \
     "and pictures given as RGB"
+# Pictures of every shape are drawn within 48 pixels a side, and keep their shape.
+idx() { # FILE HEIGHT WIDTH: an image whose bytes count up
+    perl -e 'my ($h, $w) = @ARGV; binmode STDOUT;
+        print pack("N4", 0x803, 1, $h, $w), pack "C*", map { $_ % 256 } 1 .. $h * $w' \
+        "$2" "$3" >"$1"
+}
+printf '\000\000\010\001\000\000\000\001\000' >one
+for shape in "2 3 2 3" "48 48 48 48" "96 48 48 24" "2 100 1 48" "100 2 48 1" "49 49 48 48"; do
+    # shellcheck disable=SC2086
+    set -- $shape
+    idx shaped "$1" "$2"
+    run data show idx path="$PWD" images=shaped labels=one --pictures
+    is "$(tr -d ' \n' <out | perl -ne '/"h":(\d+),"w":(\d+),"rgb":"([0-9a-f]*)"/ && print "$1 $2 ", length $3')" \
+        "$3 $4 $(($3 * $4 * 6))" "a picture of $1 x $2 has $3 x $4 pixels for a screen"
+done
+printf 'a,b,c,y\n1,2,3,no\n4,5,6,yes\n7,8,9,no\n' >three.csv
+run data show table path="$PWD/three.csv" target=y test_fraction=0 --pictures --limit 3
+is "$(tr -d ' \n' <out | grep -o '"values":\[[-0-9.,e]*\]' | sort -u | wc -l | tr -d ' ')" 3 \
+    "each row has its own numbers"
+is "$(tr -d ' \n' <out | grep -o '"counted":3\|"counts":\[2,1\]' | sort | tr '\n' ' ')" \
+    '"counted":3 "counts":[2,1] ' "and its class is counted"
+
 run data show r.yaml eval_data --limit 2
 is "$(grep -c '^sample' out) $(grep -c '^  tokens: [0-9 ]*$' out)" "2 2" \
     "tokens of no bytes are numbers"

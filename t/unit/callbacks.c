@@ -2,6 +2,7 @@
 /* Observers: what they log is what can be computed by hand. */
 #include <math.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -151,6 +152,101 @@ test_lr_and_memory(struct et_ctx *cx, struct et_state s)
     drop(&c);
 }
 
+/* What a sample says of memory and disk agrees with itself and with the system. */
+static void
+test_machine(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = make(cx, "system_metrics_monitor", "interval", "0s");
+    struct statvfs v;
+    fire(c, ET_EVENT_INIT, &s);
+    fire(c, ET_EVENT_BATCH_START, &s);
+    const double total = logged(&s, "cpu_memory_total"),
+                 used = logged(&s, "cpu_memory_used");
+    ok(total > 0 && used == total - logged(&s, "cpu_memory_available"),
+       "memory is used or available");
+    ok(logged(&s, "cpu_memory_free") <= total, "and no more is free than there is");
+    is_near(logged(&s, "cpu_memory_percent"), 100 * used / total, ROUNDING,
+            "used, of all, in percent");
+    if (statvfs("/", &v) != 0)
+        bail("no disk");
+    const double block = (double)v.f_frsize, disk = logged(&s, "disk_memory_total"),
+                 taken = logged(&s, "disk_memory_used"),
+                 left = logged(&s, "disk_memory_free");
+    ok(disk == block * (double)v.f_blocks, "the disk is as large as the system says");
+    is_near(taken / disk, (double)(v.f_blocks - v.f_bfree) / (double)v.f_blocks, 0.02,
+            "used is what is not free, for root too");
+    is_near(left / disk, (double)v.f_bavail / (double)v.f_blocks, 0.02,
+            "free is what is left for us");
+    is_near(logged(&s, "disk_memory_percent"), 100 * taken / (taken + left), 1e-9,
+            "used in percent of both");
+    drop(&c);
+}
+
+/* Options of time/remaining_estimate: its unit, and how many batches do not count. */
+static void
+test_estimate(struct et_ctx *cx, struct et_state s)
+{
+    static const struct {
+        const char *unit;
+        double seconds;
+    } rows[] = {{"seconds", 1}, {"minutes", 60}, {"hours", 3600}, {"days", 86400}};
+    s.max_duration = ET_BATCHES(10);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_callback *c =
+            make(cx, "runtime_estimator", "time_unit", rows[i].unit);
+        s.timestamp = (struct et_timestamp){0};
+        fire(c, ET_EVENT_INIT, &s);
+        batch(c, &s, 100);
+        batch(c, &s, 43200);
+        is_near(logged(&s, "time/remaining_estimate"), 8 * 43200 / rows[i].seconds,
+                ROUNDING, "what is left in %s", rows[i].unit);
+        drop(&c);
+    }
+    struct et_callback *c = make(cx, "runtime_estimator", "skip_batches", "3");
+    s.timestamp = (struct et_timestamp){0};
+    fire(c, ET_EVENT_INIT, &s);
+    for (int i = 0; i < 3; i++)
+        batch(c, &s, 1000);
+    ok(isnan(logged(&s, "time/remaining_estimate")), "three batches do not count");
+    batch(c, &s, 3600);
+    is_near(logged(&s, "time/remaining_estimate"), 6, ROUNDING, "the fourth does");
+    drop(&c);
+}
+
+/* Series of names that come, stay away and come back in another order. */
+static void
+test_series(struct et_ctx *cx, struct et_state s)
+{
+    static const char *const orders[] = {"abc", "abc", "cab", "b", "xca", "abcx", "x"};
+    struct et_callback *memory;
+    int wrong = 0;
+    need(cx, et_callback_new(cx, et_logger_find("in_memory"), NULL, NULL, &memory));
+    et_log_emit(s.log, ET_RECORD_METRIC, &s.timestamp, NULL);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        s.timestamp = (struct et_timestamp){.batch = (int64_t)i};
+        for (const char *p = orders[i]; *p; p++)
+            et_log_metric(s.log, (char[]){*p, '\0'}, (double)(*p * 100 + (int)i));
+        need(cx, memory->type->run(memory, ET_EVENT_BATCH_END, &s, s.log));
+        et_log_emit(s.log, ET_RECORD_METRIC, &s.timestamp, NULL);
+    }
+    for (const char *p = "abcx"; *p; p++) {
+        const struct et_point *point;
+        int64_t n, at = 0;
+        if (!et_logger_series(memory, (char[]){*p, '\0'}, &point, &n))
+            bail("no series %c", *p);
+        for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+            if (strchr(orders[i], *p)) {
+                wrong += at >= n || point[at].ts.batch != (int64_t)i ||
+                         point[at].value != *p * 100 + (int)i;
+                at++;
+            }
+        wrong += at != n;
+    }
+    is_int(wrong, 0, "each number is in the series of its name, in whatever order");
+    memory->type->close(memory);
+    et_callback_free(&memory);
+}
+
 static void
 test_run(struct et_ctx *cx)
 {
@@ -203,6 +299,9 @@ main(void)
     test_speed(cx, *r.state);
     test_remaining(cx, *r.state);
     test_lr_and_memory(cx, *r.state);
+    test_machine(cx, *r.state);
+    test_estimate(cx, *r.state);
+    test_series(cx, *r.state);
     run_close(&r);
     test_run(cx);
     ok(!et_callback_find("speed"), "a name that is none finds none");

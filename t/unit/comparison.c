@@ -336,6 +336,16 @@ test_alike(struct et_ctx *cx)
     check_front(text);
     free(text);
 
+    for (int i = 0; i < N; i++) {
+        k.run[i].best = 0.5;
+        for (int j = 0; j < ETI_FIGURES; j++)
+            k.run[i].to_best[j] = k.run[i].to_target[j] = 2;
+    }
+    f = open_memstream(&text, &size);
+    need(cx, eti_comparison_svg(&k, a, 3, f));
+    fclose(f);
+    ok(!strstr(text, "nan") && !strstr(text, "inf"), "runs that are equal have places");
+    free(text);
     for (int i = 0; i < N; i++)
         k.run[i].best = NAN;
     f = open_memstream(&text, &size);

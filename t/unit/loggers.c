@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "core/loggers/loggers.h"
+#include "core/loggers/protobuf.h"
+#include "core/loggers/spans.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -359,6 +361,132 @@ test_held_back(struct et_ctx *cx, struct et_state s)
     unlink(path_of("metrics.jsonl"));
 }
 
+/* ---- spans ---- */
+
+/* SPAN of OF records, whose last number was VALUE, as a reader of a log has it. */
+static struct et_log_span
+read_back(struct et_log_span span, int64_t of, double value)
+{
+    const struct et_log_entry entry = {.name = "a", .value = value};
+    const struct et_record r = {
+        .kind = ET_RECORD_BATCH, .of = of, .entry = &entry, .span = &span, .n = 1};
+    struct et_log_span got = eti_span_unknown;
+    double about;
+    for (int i = 0; i < ETI_ABOUT_COUNT; i++)
+        if (eti_about_get(&r, 0, (enum eti_about)i, &about))
+            eti_span_set(&got, (enum eti_about)i, about);
+    eti_span_complete(&got, value, of);
+    return got;
+}
+
+/* What logs say of a number in several records is read as it was. */
+static void
+test_spans(void)
+{
+    int wrong = 0, tried = 0;
+    for (int n = 1; n <= 4; n++)
+        for (int bad = 0; bad <= 3; bad++)
+            for (int without = 0; without <= 2; without++)
+                for (int differ = 0; differ <= (n > 1); differ++)
+                    for (int last_is_bad = 0; last_is_bad <= (bad > 0); last_is_bad++) {
+                        const double low = 0.5, high = differ ? 2.5 : 0.5;
+                        const struct et_log_span span = {.n = n,
+                                                         .bad = bad,
+                                                         .min = low,
+                                                         .max = high,
+                                                         .sum = low * (n - 1) + high};
+                        const struct et_log_span got = read_back(
+                            span, n + bad + without, last_is_bad ? NAN : high);
+                        wrong += got.n != n || got.bad != bad || got.min != low ||
+                                 got.max != high || fabs(got.sum - span.sum) > 1e-12;
+                        tried++;
+                    }
+    is_int(wrong, 0, "%d spans are read as they were written", tried);
+}
+
+/* Logs are files: whatever they say, bounds and counts fit each other. */
+static void
+test_hostile_spans(void)
+{
+    static const double said[] = {NAN, INFINITY, -1, 0, 2, 7, 1e300};
+    enum { N = sizeof said / sizeof *said };
+    const int64_t of = 5;
+    int wrong = 0;
+    for (int i = 0; i < N * N * N * N; i++)
+        for (int k = 0; k < 2; k++) {
+            struct et_log_span s = eti_span_unknown;
+            eti_span_set(&s, ETI_ABOUT_MIN, said[i % N]);
+            eti_span_set(&s, ETI_ABOUT_MAX, said[i / N % N]);
+            eti_span_set(&s, ETI_ABOUT_MEAN, 1);
+            eti_span_set(&s, ETI_ABOUT_VALUES, said[i / N / N % N]);
+            eti_span_set(&s, ETI_ABOUT_BAD, said[i / N / N / N]);
+            eti_span_complete(&s, k ? NAN : 3, of);
+            wrong += !(s.min <= s.max) || s.n < 0 || s.bad < 0 || s.n + s.bad > of ||
+                     !isfinite(s.sum);
+        }
+    is_int(wrong, 0, "no log has more values than records, or bounds that cross");
+}
+
+/* ---- protocol buffers ---- */
+
+/* The varint at *AT, which then stands behind it. */
+static uint64_t
+take_varint(const unsigned char **at)
+{
+    uint64_t x = 0;
+    int shift = 0;
+    for (; **at & 0x80; shift += 7)
+        x |= (uint64_t)(*(*at)++ & 0x7f) << shift;
+    return x | (uint64_t) * (*at)++ << shift;
+}
+
+static void
+test_varints(void)
+{
+    int wrong = 0;
+    for (int bits = 0; bits <= 64; bits++)
+        for (int off = -1; off <= 1; off++) {
+            const uint64_t x =
+                (bits < 64 ? UINT64_C(1) << bits : 0) + (uint64_t)(int64_t)off;
+            unsigned char bytes[16];
+            const unsigned char *at = bytes, *end = eti_pb_varint(bytes, x);
+            wrong += take_varint(&at) != x || at != end;
+        }
+    is_int(wrong, 0, "numbers of all lengths are read as they were");
+}
+
+/* A message of texts of every length up to LONGEST, beyond its own room several times;
+ * and within another. */
+static void
+test_messages(struct et_ctx *cx)
+{
+    enum { LONGEST = 300 };
+    struct eti_message inner = {.cx = cx}, outer = {.cx = cx},
+                       failed = {.cx = cx, .status = ET_ENOMEM};
+    int wrong = 0;
+    char text[LONGEST + 1] = "";
+    for (int n = 0; n <= LONGEST; n++) {
+        memset(text, 'a' + n % 26, (size_t)n);
+        text[n] = '\0';
+        eti_message_text(&inner, 7, text);
+    }
+    eti_message_add(&outer, 3, &inner);
+    const unsigned char *at = outer.bytes;
+    wrong += take_varint(&at) != (3 << 3 | ETI_PB_BYTES) || take_varint(&at) != inner.n;
+    for (int n = 0; n <= LONGEST; n++) {
+        wrong += take_varint(&at) != (7 << 3 | ETI_PB_BYTES) ||
+                 take_varint(&at) != (uint64_t)n;
+        for (int i = 0; i < n; i++)
+            wrong += *at++ != 'a' + n % 26;
+    }
+    is_int(wrong, 0, "a message holds what was put into it, however often it grew");
+    ok(outer.status == ET_OK && at == outer.bytes + outer.n, "and nothing more");
+    eti_message_add(&outer, 4, &failed);
+    is_int(outer.status, ET_ENOMEM, "one with a part that is not whole is not whole");
+    eti_message_release(&inner);
+    eti_message_release(&outer);
+}
+
 static void
 test_refusal(struct et_ctx *cx, struct et_state s)
 {
@@ -413,6 +541,10 @@ main(void)
     test_times();
     test_json_text();
     test_removed(cx);
+    test_spans();
+    test_hostile_spans();
+    test_varints();
+    test_messages(cx);
     test_held_back(cx, *r.state);
     test_silence(cx, *r.state);
     test_refusal(cx, *r.state);

@@ -230,6 +230,30 @@ test_json(struct et_ctx *cx, struct et_state s)
        "an evaluation that was broken off, without a value, gets no line");
 }
 
+/* JSON lines in full: what is not known is left out, and lists are lists. */
+static void
+test_json_lines(struct et_ctx *cx, struct et_state s)
+{
+    static const struct et_metric_value metrics[] = {
+        {"metrics/eval/A", 0.5}, {"metrics/eval/B", 2}, {"metrics/eval/C", -1}};
+    struct et_callback *c = start(cx, ET_PROGRESS_JSON, ET_TIME_UNSET, 0);
+    place_before(&s);
+    fire(c, ET_EVENT_BATCH_END, &s);
+    place_eval(&s);
+    fire(c, ET_EVENT_EVAL_END, &s);
+    s.eval_metrics = (struct et_metric_value *)(uintptr_t)metrics;
+    s.n_eval_metrics = 3;
+    et_progress_notice(c, notice(&s));
+    finish(&c);
+    ok(!strstr(line(0), "eta_s") && !strstr(line(0), "nan"),
+       "a time to go that is not known is left out: %s", line(0));
+    ok(strstr(line(1), ",\"ba\":3825,\"label\":\"eval\",\"m\":{") != NULL,
+       "an evaluation says of which data it is: %s", line(1));
+    ok(strstr(line(2), "\"m\":{\"metrics/eval/A\":0.5,\"metrics/eval/B\":2,"
+                       "\"metrics/eval/C\":-1}}") != NULL,
+       "the end has all metrics: %s", line(2));
+}
+
 /* The one bar that COLUMNS have room for. */
 static const char *
 bar_of(struct et_ctx *cx, struct et_state *s, int columns)
@@ -440,6 +464,7 @@ test_machine(struct et_ctx *cx, struct et_state s)
     char before[64], utc[32];
     snprintf(before, sizeof before, "%s", zone ? zone : "");
     setenv("TZ", "XYZ-5:30", 1);
+    tzset();
     const time_t now = (time_t)own_clock(cx)->now;
     strftime(utc, sizeof utc, "%Y-%m-%dT%H:%M:%SZ ", gmtime(&now));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -460,6 +485,7 @@ test_machine(struct et_ctx *cx, struct et_state s)
         setenv("TZ", before, 1);
     else
         unsetenv("TZ");
+    tzset();
 }
 
 /* Each unit of time, as what lines are apart. */
@@ -523,6 +549,7 @@ main(void)
     test_plain(cx, *r.state);
     test_every(cx, *r.state);
     test_json(cx, *r.state);
+    test_json_lines(cx, *r.state);
     test_bar(cx, *r.state);
     test_terminals(cx, *r.state);
     test_clocks(cx, *r.state);

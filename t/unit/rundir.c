@@ -69,6 +69,26 @@ test_names(struct et_ctx *cx)
     for (uint64_t i = 0; i < 2000; i++)
         bad += et_run_name_check(cx, et_run_name_draw(i, a)) != ET_OK;
     is_int(bad, 0, "names that are drawn are names");
+    char drawn[2000][ET_RUN_NAME];
+    int distinct = 0;
+    for (int i = 0; i < 2000; i++) {
+        int k = 0;
+        et_run_name_draw((uint64_t)i, drawn[i]);
+        while (k < i && strcmp(drawn[k], drawn[i]) != 0)
+            k++;
+        distinct += k == i;
+    }
+    /* 2000 of 2916 at random are 1450, give or take 16. */
+    ok(distinct > 1300, "2000 seeds draw %d names", distinct);
+    char longest[ET_RUN_NAME + 2];
+    for (int n = 1; n <= ET_RUN_NAME + 1; n++) {
+        memset(longest, 'a', sizeof longest);
+        longest[n] = '\0';
+        if (et_run_name_check(cx, longest) != (n < ET_RUN_NAME ? ET_OK : ET_EINVAL))
+            bad++;
+        et_error_clear(cx);
+    }
+    is_int(bad, 0, "a name has 1 to %d bytes", ET_RUN_NAME - 1);
     static const char *const wrong[] = {"",    ".hidden", "-x",      "a/b",
                                         "a b", "a\n",     "\xc3\xa9"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
