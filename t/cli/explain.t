@@ -126,6 +126,23 @@ says out "beginning            linear and convolution layers U(+-1/sqrt(fan_in))
     "so it does of a recipe's model"
 grep -q "^initializer" out
 is $? 1 "where the recipe names no initializer"
+# A model as a table: what each part gives, two levels deep.
+run explain resnet50
+grep -q '^conv1  *Conv2d  *64 x 112 x 112  *9,408 ' out
+ok $? "a convolution gives channels, height and width of one sample"
+is "$(sed '1,/^part/d' out | grep -c '^    *[a-z0-9]')" 0 "two levels of parts are shown"
+run explain resnet50 -v
+sed '1,/^part/d' out | grep -q '^    conv1  *Conv2d '
+ok $? "all of them with -v"
+run explain resnet50 height=64 width=128
+grep -q '^conv1  *Conv2d  *64 x 32 x 64  *9,408 ' out
+ok $? "of images of another height and width"
+for change in height=0 width=-1 width=65537 seq_len=x height=; do
+    run explain resnet50 $change
+    exits 64 "$change is refused: exit 64"
+    says err "$change: expected a length" "and is named"
+done
+
 run explain r.yaml model.initializer='[kaiming_normal, bn_uniform]'
 says out "initializer          kaiming_normal, bn_uniform" "and those that it names"
 

@@ -59,6 +59,15 @@ printf '{"prompt": 7}\n' >prompts.jsonl
 run generate fond-lynx --prompts prompts.jsonl
 exits 65 "a number is no prompt: exit 65"
 says err "prompts.jsonl:1: no text called 'prompt'" "is told with its line"
+printf '{"prompt": "7"}\n\n{"prompt": 7\n' >prompts.jsonl
+run generate fond-lynx --prompts prompts.jsonl
+says err "prompts.jsonl:3:" "lines that are empty count among lines"
+printf '12\r\n\r\n7\r\n' >prompts.txt
+run generate fond-lynx --prompts prompts.txt --length 3 --json
+is "$(grep -o '"prompt": .*' out | tr '\n' ' ')" '"prompt": "12", "prompt": "7", ' \
+    "lines may end as those of Windows do"
+run generate fond-lynx --prompts prompts.txt --length 0
+is "$(cat out)" "$(printf '12\n\n7')" "an empty line is between two texts"
 run generate fond-lynx 12 --top-p 1.5
 exits 64 "a probability above 1: exit 64"
 
