@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/image/class_color.h"
+#include "core/library/npz.h"
 #include "core/library/predictions.h"
 #include "etude/field.h"
 #include "t/data/fixture.h"
@@ -146,6 +147,52 @@ test_sheet(struct et_ctx *cx)
     }
 }
 
+/* The checksum of ZIP files, a bit at a time. */
+static uint32_t
+checksum(const unsigned char *at, size_t n)
+{
+    uint32_t crc = UINT32_MAX;
+    for (size_t i = 0; i < n; i++) {
+        crc ^= at[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320u : 0);
+    }
+    return ~crc;
+}
+
+static uint32_t
+little(const unsigned char *at)
+{
+    return at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+/* An npz whose arrays are about as long as the pieces that are summed at a time. */
+static void
+test_npz_sums(void)
+{
+    static unsigned char data[(2 << 20) + 1];
+    static const int64_t sizes[] = {0, 1, (1 << 20) - 1, 1 << 20, (2 << 20) + 1};
+    enum { HEAD = 30 }; /* of an entry, before its name */
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (unsigned char)(i * 2654435761u >> 13);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const struct eti_npz_array array = {"a.npy", "|u1", 1, data, 1, {sizes[i]}};
+        char *text = NULL;
+        size_t n;
+        FILE *f = open_memstream(&text, &n);
+        const bool is_put = f && eti_npz_put(f, &array, 1);
+        if (!f || fclose(f) != 0 || !is_put)
+            bail("no npz");
+        const unsigned char *at = (unsigned char *)text;
+        const uint32_t bytes = little(at + 18);
+        ok(little(at + 14) == checksum(at + HEAD + strlen(array.name), bytes) &&
+               bytes % 64 == sizes[i] % 64 && bytes > sizes[i],
+           "the checksum of %lld bytes is that of the header and all of them",
+           (long long)sizes[i]);
+        free(text);
+    }
+}
+
 /* Lines that are read and lines that are not, at each edge. */
 static void
 test_refused_lines(struct et_ctx *cx)
@@ -204,7 +251,7 @@ head_of(const char *name)
     return text;
 }
 
-/* Names of classes with all that a CSV gives a meaning to, and what values are called. */
+/* Names of classes with all that a CSV gives a meaning to; what values are called. */
 static void
 test_csv_text(struct et_ctx *cx)
 {
@@ -468,6 +515,7 @@ main(void)
     struct et_alloc_stats stats;
     test_numbers(&all);
     test_files(&all);
+    test_npz_sums();
     test_refused_lines(cx);
     test_csv_text(cx);
     test_sheet(cx);

@@ -333,7 +333,7 @@ test_bar(struct et_ctx *cx, struct et_state s)
 
 enum { WIDEST = 200 };
 
-/* What a terminal of COLUMNS shows in its last line when it has got TEXT, without blanks
+/* What a terminal of COLUMNS shows in its last line after TEXT, without the blanks
  * at its end, in SCREEN; false: a line reached the last column, and terminals wrap. */
 static bool
 show_on(const char *got, int columns, char *screen)
@@ -389,7 +389,7 @@ test_terminals(struct et_ctx *cx, struct et_state s)
     is_int(left_over, 0, "and nothing of a longer line stays behind a shorter one");
 }
 
-/* What the bar says of the time that an epoch took and still takes: 75 of 625 are done. */
+/* What the bar says of the time that 75 of 625 batches took, and the others will. */
 static void
 test_clocks(struct et_ctx *cx, struct et_state s)
 {

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/library/folder.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -435,6 +436,30 @@ test_warm(struct et_ctx *cx)
     remove_tree("x");
 }
 
+/* Folders that are made, that are there, and that cannot be. */
+static void
+test_folders(struct et_ctx *cx)
+{
+    struct stat st;
+    need(cx, eti_make_parents(cx, "deep/er/still/name"));
+    ok(stat("deep/er/still", &st) == 0 && S_ISDIR(st.st_mode),
+       "all folders above a name are made");
+    ok(stat("deep/er/still/name", &st) != 0, "and the name is not");
+    need(cx, eti_make_parents(cx, "deep/er/still/name"));
+    need(cx, eti_make_directory(cx, "deep", 0700));
+    FILE *f = fopen("deep/er/still/name", "w");
+    if (!f || fclose(f) != 0)
+        bail("no file");
+    is_int(eti_make_directory(cx, "deep/er/still/name", 0700), ET_EIO,
+           "a file is no folder");
+    is_str(et_error_get(cx)->message, "cannot make deep/er/still/name: it is no folder",
+           "and the error says so");
+    et_error_clear(cx);
+    if (unlink("deep/er/still/name") != 0 || rmdir("deep/er/still") != 0 ||
+        rmdir("deep/er") != 0 || rmdir("deep") != 0)
+        bail("cannot remove folders");
+}
+
 int
 main(void)
 {
@@ -446,6 +471,7 @@ main(void)
     if (!mkdtemp(directory) || chdir(directory) != 0)
         bail("no directory for files");
     test_names(cx);
+    test_folders(cx);
     test_layout(cx);
     test_default(cx);
     test_events(cx);
