@@ -103,6 +103,7 @@ offers "etude train r.yaml algorithms.mixup=" algorithms.mixup=false
 offers "etude train r.yaml device=c" device=cpu
 offers "etude train r.yaml deterministic=t" deterministic=true
 offers "etude train r.yaml model.weights=" :files
+offers "etude train r.yaml model.weights=sub/a.b" :files
 offers "etude train r.yaml --alg mix" mixup
 includes "etude train r.yaml eval_data.0." eval_data.0.label= "an item of a list has its keys"
 offers "etude train r.yaml seed.x"

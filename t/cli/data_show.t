@@ -25,6 +25,40 @@ COLORTERM=truecolor run data show idx path="$PWD" images=images labels=labels \
 is "$(sed -n 1p out | grep -o '48;2;255;255;255m' | wc -l)" 27 \
     "or two of all colours, where the terminal says that it has them"
 
+# What a cell is made of: its halves, means of pixels, the light of colours.
+idx() { # FILE HEIGHT WIDTH CODE: an image whose bytes are CODE of 0, 1, ...
+    perl -e 'my ($h, $w, $code) = @ARGV; my $f = eval "sub { $code }"; binmode STDOUT;
+        print pack("N4", 0x803, 1, $h, $w), pack "C*", map { &$f % 256 } 0 .. $h * $w - 1' \
+        "$2" "$3" "$4" >"$1"
+}
+printf '\000\000\010\001\000\000\000\001\000' >one
+idx shaped 2 2 '$_ < 2 ? 0 : 255'
+COLORTERM=truecolor run data show idx path="$PWD" images=shaped labels=one --color always
+is "$(sed -n 5p out | grep -o '38;2;0;0;0m.\[48;2;255;255;255m' | wc -l | tr -d ' ')" 18 \
+    "where black meets white in a cell, its upper half is black and its lower half white"
+idx shaped 576 576 '$_ % 2 * 255'
+COLORTERM=truecolor run data show idx path="$PWD" images=shaped labels=one --color always
+is "$(grep -o '[34]8;2;[0-9;]*m' out | cut -d';' -f3- | sort -u)" '128;128;128m' \
+    "as many black pixels as white ones are half as bright, rounded"
+npy() { # FILE SHAPE: bytes as an array
+    perl -e 'my $shape = shift; binmode STDIN; binmode STDOUT; local $/;
+        my $head = "{\x27descr\x27: \x27|u1\x27, \x27fortran_order\x27: False, \x27shape\x27: $shape, }";
+        $head .= " " x (63 - (10 + length $head) % 64) . "\n";
+        print "\x93NUMPY\x01\x00", pack("v", length $head), $head, <STDIN>' "$2" >"$1"
+}
+mkdir colors
+perl -e 'binmode STDOUT; print map { pack "C*", (@$_) x 4 } [255, 0, 0], [0, 255, 0], [0, 0, 255], [255, 255, 255]' |
+    npy colors/x.npy '(4, 2, 2, 3)'
+printf '\000\001\002\003' | npy colors/y.npy '(4,)'
+run data show npy path="$PWD/colors" num_classes=4 split=train --limit 4
+# shellcheck disable=SC2046
+is "$(
+    set -- $(tail -n 1 out)
+    for column in 1 21 41 61; do
+        echo "$1$(sed -n 1p out | cut -c$column)"
+        shift
+    done | sort | tr '\n' ' ')" "0: 1+ 2. 3@ " "green is brighter than red, and red than blue"
+
 run data show idx path="$PWD" images=images labels=labels --limit 1 --json
 says out '"target"' "in JSON a sample has its fields by name"
 is "$(tr -d ' \n' <out | sed 's/.*"target"://')" '{"shape":[],"values":[1]}}]' \
@@ -71,16 +105,10 @@ is "$(tr -d ' \n' <out | grep -o '"transforms":.*}\],"first"')" \
 is "$(tr -d ' \n' <out | grep -o '"rgb":"[0-9a-f]*"' | head -n 1)" '"rgb":"000000ffffff000000ffffff"' \
     "and pictures given as RGB"
 # Pictures of every shape are drawn within 48 pixels a side, and keep their shape.
-idx() { # FILE HEIGHT WIDTH: an image whose bytes count up
-    perl -e 'my ($h, $w) = @ARGV; binmode STDOUT;
-        print pack("N4", 0x803, 1, $h, $w), pack "C*", map { $_ % 256 } 1 .. $h * $w' \
-        "$2" "$3" >"$1"
-}
-printf '\000\000\010\001\000\000\000\001\000' >one
 for shape in "2 3 2 3" "48 48 48 48" "96 48 48 24" "2 100 1 48" "100 2 48 1" "49 49 48 48"; do
     # shellcheck disable=SC2086
     set -- $shape
-    idx shaped "$1" "$2"
+    idx shaped "$1" "$2" '$_'
     run data show idx path="$PWD" images=shaped labels=one --pictures
     is "$(tr -d ' \n' <out | perl -ne '/"h":(\d+),"w":(\d+),"rgb":"([0-9a-f]*)"/ && print "$1 $2 ", length $3')" \
         "$3 $4 $(($3 * $4 * 6))" "a picture of $1 x $2 has $3 x $4 pixels for a screen"
