@@ -164,10 +164,19 @@ cases_argmax(struct bench *b)
           TRIAL(ATTR(o), IN(operand(b, ET_F32, COARSE, 0, ROW, SHAPE(2, 3001))),
                 OUT(result(b, ET_I32, ROW, SHAPE(2)))),
           "a vocabulary with equals");
-    check(b,
-          TRIAL(ATTR(o), IN(normal(b, LAST, SHAPE(2, 5, 3, 7))),
-                OUT(result(b, ET_I32, ROW, SHAPE(2, 3, 7)))),
-          "channels-last");
+    for (int axis = 0; axis < 4; axis++) {
+        static const int64_t shape[4] = {4, 5, 3, 7};
+        int64_t left[3];
+        for (int k = 0, n = 0; k < 4; k++)
+            if (k != axis)
+                left[n++] = shape[k];
+        o.axis = axis;
+        check(b,
+              TRIAL(ATTR(o), IN(normal(b, LAST, 4, shape)),
+                    OUT(result(b, ET_I32, ROW, 3, left))),
+              "channels-last, axis %d", axis);
+    }
+    o.axis = 1;
     check(b,
           TRIAL(ATTR(o), IN(normal(b, GAPS, SHAPE(3, 10))),
                 OUT(result(b, ET_I32, ROW, SHAPE(3)))),

@@ -459,7 +459,8 @@ cases_softmax(struct bench *b)
     softmax(b, 1, NORMAL, TURNED, SHAPE(5, 13));
     softmax(b, 1, NORMAL, GAPS, SHAPE(5, 13));
     softmax(b, 2, NORMAL, REPEAT, SHAPE(3, 5, 13));
-    softmax(b, 1, NORMAL, LAST, SHAPE(2, 5, 3, 7));
+    for (int axis = 0; axis < 4; axis++)
+        softmax(b, axis, NORMAL, LAST, SHAPE(2, 5, 3, 7));
     softmax(b, 1, NORMAL, ROW, SHAPE(0, 5));
 }
 
