@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers with a device: a parameter before and after it is bound, and what it takes; how
- * large a layer says that it is, what it refuses, and what two dropouts drop. */
+/* Layers with a device: a parameter before and after it is bound, and what it takes;
+ * how large a layer says that it is, what it refuses, and what two dropouts drop. */
 #include "etude/nn.h"
 #include "t/tap.h"
 
