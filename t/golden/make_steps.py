@@ -107,7 +107,6 @@ MODELS = {
                           ["aba", -5.5], ["▁", -1], ["▁a", -2.5]]},
     "positive": {"type": "Unigram", "unk_id": 2,
                  "vocab": [["a", 12], ["bb", 25], ["?", 14], ["ab", 26]]},
-    "high": {"type": "Unigram", "unk_id": 2, "vocab": [["a", 100], ["xy", 101], ["?", 102]]},
     "unigram_bytes": {"type": "Unigram", "unk_id": 0, "byte_fallback": True,
                       "vocab": [["?", 0], ["a", -2]] +
                       [["<0x%02X>" % b, -9] for b in range(256)]},
@@ -148,7 +147,7 @@ def pre_tokenizers():
         yield {"type": "Punctuation", "behavior": behavior}
         for invert in [True, False]:
             for pattern in [{"String": "a"}, {"Regex": r"\s*b|[\s,]"}, {"Regex": r"(?=b)|a\b"},
-                            {"Regex": "(?=é)"}]:
+                            {"Regex": "(?=é)"}, {"Regex": "(?=[^ab])"}]:
                 yield {"type": "Split", "pattern": pattern, "behavior": behavior,
                        "invert": invert}
     for each in [True, False]:

@@ -304,8 +304,8 @@ is_written(const struct hub *h, const char *path)
     return all;
 }
 
-/* What the data say counts, not a folder's config: pictures of other channels, or of
- * other classes, do not fit its weights. */
+/* What the data say counts, not a folder's config: how large pictures are; and weights
+ * of other classes do not fit. */
 static void
 data_facts(const struct hub *h)
 {
@@ -319,14 +319,14 @@ data_facts(const struct hub *h)
     ok(distance(m, h) < 1e-5, "%s's %s is the same for data of its shape", h->form,
        h->ours);
     et_model_free(&m);
-    facts.channels = 1;
+    facts.height = facts.width = 2 * shape[2];
     et_status status = et_model_from_folder(cx, scratch_folder(), &facts, &m);
-    const bool is_grey = status == ET_OK && m->facts.channels == 1;
-    ok(is_grey || strlen(take_error(cx)) > 0,
-       "for grey pictures it is a network of one channel, or refused");
+    const bool is_larger = status == ET_OK && m->facts.height == 2 * shape[2];
+    ok(is_larger || strlen(take_error(cx)) > 0,
+       "for larger pictures it is a network of these, or refused");
     if (status == ET_OK)
         et_model_free(&m);
-    facts.channels = shape[1];
+    facts.height = facts.width = shape[2];
     facts.num_classes = 77;
     status = et_model_from_folder(cx, scratch_folder(), &facts, &m);
     ok(status != ET_OK && !m && strstr(take_error(cx), "77"),

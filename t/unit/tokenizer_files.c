@@ -102,18 +102,21 @@ test_roles(void)
     et_tokenizer_free(&t);
 }
 
+enum { VOCAB_MOST = 8192 };
+
 /* All 256 bytes as their characters, but LACKS. */
 static void
 put_bytes(char *out, int lacks, const char *end)
 {
-    *out = 0;
+    int at = 0;
     for (int b = 0, id = 0; b < 256; b++) {
         char shown[5] = "";
         shown[eti_byte_char((uint8_t)b, shown)] = 0;
         if (b == lacks)
             continue;
-        sprintf(out + strlen(out), "%s\"%s%s%s\":%d", id ? "," : "",
-                *shown == '"' || *shown == '\\' ? "\\" : "", shown, end, id);
+        at += snprintf(out + at, VOCAB_MOST - (size_t)at, "%s\"%s%s%s\":%d",
+                       id ? "," : "", *shown == '"' || *shown == '\\' ? "\\" : "",
+                       shown, end, id);
         id++;
     }
 }
@@ -170,7 +173,7 @@ test_not_normalized(void)
 static void
 test_not_utf8(void)
 {
-    static char vocab[8192], text[16384];
+    static char vocab[VOCAB_MOST], text[16384];
     struct et_encoding a;
     struct et_encoder *e;
     struct et_text back;
@@ -257,7 +260,7 @@ test_exact(void)
         {"with a token", splits, joins,
          "\"added_tokens\":[{\"id\":256,\"content\":\"<m>\"}],", -1, true},
     };
-    static char vocab[8192], text[16384];
+    static char vocab[VOCAB_MOST], text[16384];
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct et_tokenizer_info info = {0};
         put_bytes(vocab, rows[i].lacks, "");

@@ -154,10 +154,9 @@ draw_text(struct et_rng *r, char *text, size_t n)
     static const char *const parts[] = {"a",  "b",   "ab",  " a", " b",
                                         " ",  "a b", "<m>", "_",  "1",
                                         "<b", "a>",  ",",   "\n", "\xc3\xa9"};
-    *text = 0;
-    for (size_t i = 0, k; i + 4 < n; i += strlen(parts[k])) {
-        k = (size_t)et_rng_below(r, sizeof parts / sizeof *parts);
-        strcat(text, parts[k]);
+    for (size_t i = 0; i + 4 < n; i += strlen(text + i)) {
+        size_t k = (size_t)et_rng_below(r, sizeof parts / sizeof *parts);
+        snprintf(text + i, n - i, "%s", parts[k]);
     }
 }
 

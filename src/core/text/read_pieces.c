@@ -310,8 +310,8 @@ rank_merges(struct reading *r)
     return s;
 }
 
-/* Does no piece go on behind a word's end, nor, where the mark of one is unknown, what is
- * unknown? Then words are merged one by one. */
+/* Does no piece go on behind a word's end, and is the mark of one known? Then words
+ * are merged one by one. */
 static bool
 ends_at_words(const struct reading *r)
 {
