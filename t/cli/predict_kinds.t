@@ -48,11 +48,16 @@ says out "of 256 pixels right" "counts the pixels"
 csv=runs/masks/predictions/first.csv
 is "$(head -n 1 $csv)" "sample,pixels,right,loss,iou0,iou1,iou2" "names the columns"
 is "$(wc -l <$csv | tr -d ' ')" 5 "has a line for each sample"
+is "$(sed -n 's/^first: .*, \([0-9.]*\) of 256 pixels.*/\1/p' out)" \
+    "$(awk -F, 'NR > 1 { all += $2; right += $3 } END { printf "%.4f", right / all }' $csv)" \
+    "says which part of them is right"
 ours=$(sed -n 's/.*"mean_iou":\([0-9.]*\).*/\1/p' runs/masks/predictions/first.json)
 is "$(printf %.4f "$ours")" "$(awk -v v="$miou" 'BEGIN { printf "%.4f", v / 100 }')" \
     "the mean IoU is that of the metric"
 is "$(grep -c '^  IoU 0' out)" 6 "and there is one for each class, of both data"
 is "$(wc -l <runs/masks/predictions/second.csv | tr -d ' ')" 5 "the second are kept, too"
+run predict calm-heron -o one.csv
+is "$(grep -c samples out) $(cmp one.csv $csv && echo same)" "1 same" "a file takes the first"
 run predict calm-heron second -o all.npz
 exits 0 "any evaluator's data, as an npz"
 is "$(grep -ao "'shape': ([0-9, ]*)" all.npz | sort | tr '\n' ' ')" \
@@ -77,6 +82,8 @@ is "$(tr -d ' \n' <out | grep -o '"counted":256,"counted_what":"pixels"\|"left",
     '"left","right"
 "counted":256,"counted_what":"pixels"' \
     "and for screens the pixels of each are counted"
+is "$(tr -d ' \n' <out | grep -o '"mask":"[0-9a-f]*"' | cut -d'"' -f4 | fold -w 6 | sort -u |
+    grep -vcx '000000\|004aff\|94ff00')" 0 "where a mask alone has its colours and no others"
 COLORTERM=truecolor LC_ALL=C.UTF-8 "$etude" data show segmentation path="$PWD/set" \
     num_classes=3 split=train --limit 2 resolution=8 classes=[ground,left,right] \
     --color always >out 2>err
