@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank that leaves the trainer with an error, wherever that is: its peers end at once,
- * each with the loss of a peer for reason, and not when a collective's time is over. */
+/* A rank that leaves the trainer with an error, wherever that is: its peers end at
+ * once, each with the loss of a peer for reason, and not when a collective's time is
+ * over. */
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -244,7 +246,7 @@ save_in_vain(struct et_ctx *cx, struct et_comm *c, void *data)
 static void
 test_full_disk(void)
 {
-    char folder[] = "/tmp/etude-leaves-XXXXXX";
+    char folder[] = P_tmpdir "/etude-leaves-XXXXXX";
     struct group g;
     int wrong = 0;
     if (!mkdtemp(folder))
@@ -253,7 +255,8 @@ test_full_disk(void)
     group_wait(&g, FAR_LESS_S, -1);
     for (int i = 0; i < RANKS; i++)
         wrong += g.exit[i] != WELL || strcmp(g.text[i], g.text[0]) != 0;
-    ok(wrong == 0 && atoi(g.text[0]) >= 3 && atoi(g.text[0]) < LONG,
+    const long batch = strtol(g.text[0], NULL, 10);
+    ok(wrong == 0 && batch >= 3 && batch < LONG,
        "where the disk is full to rank 0, all end behind the same batch: %s",
        g.text[0]);
     for (int i = 0; wrong && i < RANKS; i++)

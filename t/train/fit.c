@@ -320,7 +320,8 @@ static const struct et_algorithm_class waiting = {
     .apply = wait_longer,
 };
 
-/* The same of a component's options: NAME's OPTION, of a schedule or of what has hooks. */
+/* The same of a component's options: NAME's OPTION, of a schedule or of what has
+ * hooks. */
 static et_status
 fit_with(struct et_ctx *cx, const char *kind, const char *name, const char *option,
          const char *value)

@@ -127,6 +127,19 @@ eti_cache_open_in(struct et_ctx *cx, const char *folder, const char *name,
     return s;
 }
 
+bool
+eti_cache_has(const char *folder, const char *name, eti_cache_fits *fits, void *data)
+{
+    char path[ETI_PATH_MAX];
+    const struct wanted w = {folder, path, fits, -1, NULL, data};
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        return false;
+    int fd = open_fitting(&w);
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
 et_status
 eti_temporary_open(struct et_ctx *cx, eti_cache_make *make, void *data, int *out)
 {

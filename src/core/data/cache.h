@@ -24,9 +24,12 @@ typedef bool eti_cache_fits(int fd, void *data);
 ET_NODISCARD et_status eti_cache_open_in(struct et_ctx *cx, const char *folder,
                                          const char *name, eti_cache_fits *fits,
                                          eti_cache_make *make, void *data, int *fd);
-/* The same in the user's cache, for files that take no time to make: nobody waits. It
- * fits with SIZE bytes; -1: any size will do. EIO where there is no cache to write in.
- */
+/* Is NAME of FOLDER there, and does it fit? Nothing is made, nobody waited for. */
+bool eti_cache_has(const char *folder, const char *name, eti_cache_fits *fits,
+                   void *data);
+/* As eti_cache_open_in in the user's cache, for files that take no time to make: nobody
+ * waits. It fits with SIZE bytes; -1: any size will do. EIO where there is no cache to
+ * write in. */
 ET_NODISCARD et_status eti_cache_open(struct et_ctx *cx, const char *name, int64_t size,
                                       eti_cache_make *make, void *data, int *fd);
 /* The same in a file without a name, which ends when it is closed. */

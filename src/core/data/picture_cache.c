@@ -9,7 +9,6 @@
 #include "core/data/picture_cache.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -353,17 +352,6 @@ fits(int fd, void *data)
            memcmp(h.magic, magic, sizeof magic) == 0 && h.key == m->key && h.n == l->n;
 }
 
-/* Is there a cache at PATH that fits? */
-static bool
-is_made(const char *path, struct making *m)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    bool made = fd >= 0 && fits(fd, m);
-    if (fd >= 0)
-        close(fd);
-    return made;
-}
-
 /* The entries, each within the file. */
 static et_status
 read_entries(struct et_ctx *cx, struct eti_picture_cache *c, int64_t n)
@@ -400,21 +388,21 @@ eti_picture_cache_open(struct et_ctx *cx, struct et_dataset *self,
     struct eti_picture_cache *c;
     struct stat st;
     uint64_t list;
-    char name[64], path[ETI_PATH_MAX];
+    char name[64];
     *out = NULL; /* samples are read from their files until the cache is there */
     ET_TRY(key_of(cx, self, o->size, false, &list));
     ET_TRY(key_of(cx, self, o->size, true, &m.key));
     snprintf(name, sizeof name, "pictures-%016" PRIx64, list);
-    ET_TRY(eti_file_path(cx, path, o->folder, name));
-    if (o->only_told && !is_made(path, &m))
+    if (o->only_told && !eti_cache_has(o->folder, name, fits, &m))
         return announce(cx, &m);
     ET_TRY(et_alloc(cx, sizeof *c, (void **)&c));
     c->file.fd = -1;
     c->C = (int)self->facts.field[ET_FIELD_X].shape[0];
     c->masks = l->mask != NULL;
-    memcpy(c->file.path, path, sizeof path);
-    et_status status =
-        eti_cache_open_in(cx, o->folder, name, fits, make_cache, &m, &c->file.fd);
+    et_status status = eti_file_path(cx, c->file.path, o->folder, name);
+    if (status == ET_OK)
+        status =
+            eti_cache_open_in(cx, o->folder, name, fits, make_cache, &m, &c->file.fd);
     *out = c;
     ET_TRY(status);
     if (fstat(c->file.fd, &st) != 0)
