@@ -323,7 +323,8 @@ train(struct cli *c, struct eti_assembly *a, struct launch *l)
 }
 
 static int
-try(struct cli *c, struct eti_assembly *a, const char *name)
+try(struct cli *c, struct eti_assembly *a, const struct et_recipe *recipe,
+    const char *name)
 {
     struct et_trainer *t;
     a->config.dry = true;
@@ -331,6 +332,8 @@ try(struct cli *c, struct eti_assembly *a, const char *name)
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_PARTS, status);
     status = et_trainer_fit(t, ET_BATCHES(1)); /* plans it, and computes nothing */
+    if (status == ET_OK)
+        status = eti_check_callbacks(t, recipe);
     et_trainer_free(&t);
     if (status != ET_OK)
         return cli_fail_status(c, ETI_STAGE_PARTS, status);
@@ -398,7 +401,7 @@ run_here(struct cli *c, struct launch *l, const char *name)
         if (status != ET_OK)
             code = cli_fail_status(c, a.stage, status);
         else
-            code = c->opt.dry_run ? try(c, &a, name) : train(c, &a, l);
+            code = c->opt.dry_run ? try(c, &a, l->recipe, name) : train(c, &a, l);
         eti_assembly_release(&a);
         et_run_close(&c->run);
     } else {

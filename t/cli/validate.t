@@ -54,6 +54,12 @@ refuses kinds 65 'kinds.yaml:3:13: train_data: model gpt2 reads tokens, syntheti
     "a model of text on images"
 recipe unet '{name: unet}' "$images"
 refuses unet 65 'model unet learns a class for each pixel' "a model of masks on classes"
+recipe tokens '{name: lenet}' "$images" 'scheduler: {name: multistep, milestones: [5tok]}'
+refuses tokens 65 "multistep: milestones 5tok counts tokens, and the training data have none" \
+    "a schedule by tokens, of images"
+recipe iterations '{name: lenet}' "$images" 'callbacks: {weights_saver: {interval: 2iter}}'
+refuses iterations 65 "weights_saver: interval 2iter counts iterations: it needs an iteration_length" \
+    "a callback by iterations, where none are counted"
 recipe layers '{name: layers, layers: [{linearr: {out: 10}}]}' "$images"
 refuses layers 65 "error E1205: layers.yaml:2:33: model.layers.0.linearr: unknown layer 'linearr' (did you mean 'linear'?)" \
     "a layer that is none, by its place"

@@ -109,6 +109,10 @@ const char *eti_outcome_state(enum et_outcome outcome);
  * that cannot be known here, as the shapes of data whose files are not here. */
 ET_NODISCARD et_status eti_rehearse(struct et_ctx *cx, struct et_recipe *recipe,
                                     bool *tried);
+/* Are the times of RECIPE's callbacks in units that T counts, which is without them and
+ * has begun? EINVAL names the option. */
+ET_NODISCARD et_status eti_check_callbacks(struct et_trainer *t,
+                                           const struct et_recipe *recipe);
 /* kinds.c: what of model and data cannot go together, by their classes, goes to
  * ERRORS. */
 void eti_recipe_check_kinds(const struct et_recipe *recipe,

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "core/assemble/assemble.h"
+#include "core/trainer/loop.h"
 #include "etude/callback.h"
 #include "etude/data.h"
 
@@ -38,20 +39,67 @@ static const struct et_callback_class one_batch = {
     .run = stop,
 };
 
+/* How many schedules the run and its groups have. */
+struct schedules {
+    int run, group[ET_MAX_PARAM_GROUPS];
+};
+
+/* Their times are for data of another length; eti_assemble has asked them. */
+static struct schedules
+leave_out(struct eti_assembly *a)
+{
+    struct schedules n = {.run = a->config.n_schedulers};
+    a->config.n_schedulers = 0;
+    for (int i = 0; i < a->config.n_groups; i++) {
+        n.group[i] = a->group[i]->n_schedulers;
+        a->group[i]->n_schedulers = 0;
+    }
+    return n;
+}
+
 static et_status
-step(struct et_ctx *cx, struct eti_assembly *a)
+check_schedulers(struct et_trainer *t, const struct et_scheduler *list, int n)
+{
+    for (int i = 0; i < n; i++)
+        ET_TRY(eti_check_component_times(t, &list[i].type->info, list[i].options));
+    return ET_OK;
+}
+
+et_status
+eti_check_callbacks(struct et_trainer *t, const struct et_recipe *recipe)
+{
+    for (int i = 0; i < recipe->callbacks.n; i++) {
+        const struct et_part *part = &recipe->callbacks.v[i];
+        if (part->component && !part->off)
+            ET_TRY(eti_check_component_times(t, part->component, part->options));
+    }
+    return ET_OK;
+}
+
+/* What the rehearsal is without: are its times in units that the run counts? */
+static et_status
+check_left_out(struct et_trainer *t, const struct eti_assembly *a,
+               const struct schedules *n, const struct et_recipe *recipe)
+{
+    ET_TRY(check_schedulers(t, a->config.schedulers, n->run));
+    for (int i = 0; i < a->config.n_groups; i++)
+        ET_TRY(check_schedulers(t, a->group[i]->schedulers, n->group[i]));
+    return eti_check_callbacks(t, recipe);
+}
+
+static et_status
+step(struct et_ctx *cx, struct eti_assembly *a, const struct et_recipe *recipe)
 {
     struct et_trainer *t;
     struct et_callback *last;
     ET_TRY(et_callback_new(cx, &one_batch, NULL, NULL, &last));
     ET_TRY(eti_assembly_add(a, last));
     a->config.dry = true;
-    /* Their times are for data of another length; eti_assemble has asked them. */
-    a->config.n_schedulers = 0;
-    for (int i = 0; i < a->config.n_groups; i++)
-        a->group[i]->n_schedulers = 0;
+    const struct schedules n = leave_out(a);
     ET_TRY(et_trainer_new(cx, &a->config, &t));
     et_status status = et_trainer_fit(t, ET_TIME_UNSET);
+    if (status == ET_OK)
+        status = check_left_out(t, a, &n, recipe);
     if (status == ET_OK && a->config.n_evaluators > 0)
         status = et_trainer_eval(t);
     et_trainer_free(&t);
@@ -91,7 +139,7 @@ eti_rehearse(struct et_ctx *cx, struct et_recipe *recipe, bool *tried)
         return ET_OK;
     et_status status = eti_assemble(cx, recipe, &options, &a);
     if (status == ET_OK)
-        status = step(cx, &a);
+        status = step(cx, &a, recipe);
     enum eti_stage stage = a.stage;
     eti_assembly_release(&a);
     if (status != ET_OK && is_elsewhere(status, stage)) {

@@ -30,8 +30,9 @@ check_counted(struct et_trainer *t, const char *what, struct et_time time)
 }
 
 /* The times among the OPTIONS of C. (What sequential is made of it converts itself.) */
-static et_status
-check_component(struct et_trainer *t, const struct et_component *c, const void *options)
+et_status
+eti_check_component_times(struct et_trainer *t, const struct et_component *c,
+                          const void *options)
 {
     char what[128];
     for (const struct et_option *row = c->options; row && row->name; row++) {
@@ -50,7 +51,7 @@ static et_status
 check_schedulers(struct et_trainer *t, const struct et_scheduler *list, int n)
 {
     for (int i = 0; i < n; i++)
-        ET_TRY(check_component(t, &list[i].type->info, list[i].options));
+        ET_TRY(eti_check_component_times(t, &list[i].type->info, list[i].options));
     return ET_OK;
 }
 
@@ -65,11 +66,11 @@ check_components(struct et_trainer *t)
         ET_TRY(
             check_schedulers(t, c->groups[i]->schedulers, c->groups[i]->n_schedulers));
     for (int i = 0; i < s->n_algorithms; i++)
-        ET_TRY(check_component(t, &s->algorithms[i]->type->info,
-                               s->algorithms[i]->options));
+        ET_TRY(eti_check_component_times(t, &s->algorithms[i]->type->info,
+                                         s->algorithms[i]->options));
     for (int i = 0; i < s->n_callbacks; i++)
-        ET_TRY(
-            check_component(t, &s->callbacks[i]->type->info, s->callbacks[i]->options));
+        ET_TRY(eti_check_component_times(t, &s->callbacks[i]->type->info,
+                                         s->callbacks[i]->options));
     return ET_OK;
 }
 
