@@ -15,7 +15,7 @@
 #include "t/tap.h"
 #include "t/train/fixture.h"
 
-enum { RANKS = 3, TIMEOUT_S = 300, FAR_LESS_S = 60, LONG = 200 };
+enum { RANKS = 3, TIMEOUT_S = 60, FAR_LESS_S = 30, LONG = 200 };
 /* How a rank ends. */
 enum { WELL = 0, FAILED = 3, LOST_A_PEER = 4, OTHERWISE = 5 };
 

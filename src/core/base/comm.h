@@ -6,9 +6,9 @@
 #include "etude/comm.h"
 
 /* This rank fails by itself, with STATUS that stands: collectives then fail, and
- * et_comm_close does not wait for the others, who would wait for this rank in their
- * next collective. C may be NULL; nothing is done for ET_OK and where another rank's
- * end was the reason. */
+ * et_comm_close waits seconds for the others, who may fail for the same reason or wait
+ * for this rank in their next collective. C may be NULL; nothing is done for ET_OK and
+ * where another rank's end was the reason. */
 void eti_comm_fail(struct et_comm *c, et_status status);
 /* Something new begins: where all ranks have failed by themselves, as with the same
  * wrong setting, they may meet again. C may be NULL. */
