@@ -357,8 +357,9 @@ close(void *self, bool failed)
         g->closing = true;
     }
     /* The others may still be in the last collective, or on their way to it: rank 0
-     * knows when all have come to their end, or are gone. Where this rank has failed they
-     * may have, too, and each is to say why by itself; but nobody waits long for it. */
+     * knows when all have come to their end, or are gone. Where this rank has failed
+     * they may have, too, and each is to say why by itself; but nobody waits long for
+     * it. */
     etd_store_close(&g->store, failed ? std::min(g->rank_env.timeout_ms / 100, 5000)
                                       : g->rank_env.timeout_ms);
     try {
