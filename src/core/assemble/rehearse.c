@@ -57,14 +57,6 @@ leave_out(struct eti_assembly *a)
     return n;
 }
 
-static et_status
-check_schedulers(struct et_trainer *t, const struct et_scheduler *list, int n)
-{
-    for (int i = 0; i < n; i++)
-        ET_TRY(eti_check_component_times(t, &list[i].type->info, list[i].options));
-    return ET_OK;
-}
-
 et_status
 eti_check_callbacks(struct et_trainer *t, const struct et_recipe *recipe)
 {
@@ -81,9 +73,9 @@ static et_status
 check_left_out(struct et_trainer *t, const struct eti_assembly *a,
                const struct schedules *n, const struct et_recipe *recipe)
 {
-    ET_TRY(check_schedulers(t, a->config.schedulers, n->run));
+    ET_TRY(eti_check_scheduler_times(t, a->config.schedulers, n->run));
     for (int i = 0; i < a->config.n_groups; i++)
-        ET_TRY(check_schedulers(t, a->group[i]->schedulers, n->group[i]));
+        ET_TRY(eti_check_scheduler_times(t, a->group[i]->schedulers, n->group[i]));
     return eti_check_callbacks(t, recipe);
 }
 

@@ -20,11 +20,14 @@ ET_NODISCARD et_status eti_prepare_fit(struct et_trainer *t,
 /* times.c: EINVAL names the option, of the run or of a component of its, whose time
  * counts tokens or iterations in a run that has none. */
 ET_NODISCARD et_status eti_check_times(struct et_trainer *t);
-/* The same of the OPTIONS of C alone, which the run may be without (rehearse.c). T has
- * begun. */
+/* The same of the OPTIONS of C alone, and of N schedulers, which the run may be without
+ * (rehearse.c). T has begun. */
 ET_NODISCARD et_status eti_check_component_times(struct et_trainer *t,
                                                  const struct et_component *c,
                                                  const void *options);
+ET_NODISCARD et_status eti_check_scheduler_times(struct et_trainer *t,
+                                                 const struct et_scheduler *list,
+                                                 int n);
 /* fit.c: what to do about the last batch's gradient; true: the run went back. */
 bool eti_judge(struct et_trainer *t);
 /* control.c: applies what is asked for after the batches so far. */

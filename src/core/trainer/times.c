@@ -47,8 +47,8 @@ eti_check_component_times(struct et_trainer *t, const struct et_component *c,
     return ET_OK;
 }
 
-static et_status
-check_schedulers(struct et_trainer *t, const struct et_scheduler *list, int n)
+et_status
+eti_check_scheduler_times(struct et_trainer *t, const struct et_scheduler *list, int n)
 {
     for (int i = 0; i < n; i++)
         ET_TRY(eti_check_component_times(t, &list[i].type->info, list[i].options));
@@ -61,10 +61,10 @@ check_components(struct et_trainer *t)
 {
     const struct et_trainer_config *c = &t->config;
     const struct et_state *s = &t->state;
-    ET_TRY(check_schedulers(t, c->schedulers, c->n_schedulers));
+    ET_TRY(eti_check_scheduler_times(t, c->schedulers, c->n_schedulers));
     for (int i = 0; i < c->n_groups; i++)
-        ET_TRY(
-            check_schedulers(t, c->groups[i]->schedulers, c->groups[i]->n_schedulers));
+        ET_TRY(eti_check_scheduler_times(t, c->groups[i]->schedulers,
+                                         c->groups[i]->n_schedulers));
     for (int i = 0; i < s->n_algorithms; i++)
         ET_TRY(eti_check_component_times(t, &s->algorithms[i]->type->info,
                                          s->algorithms[i]->options));
