@@ -212,10 +212,13 @@ remove_one(const char *path, const struct stat *st, int kind, struct FTW *where)
     return 0;
 }
 
+static pid_t maker;
+
 static void
 remove_folder(void)
 {
-    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    if (getpid() == maker) /* a process that was forked leaves it to its parent */
+        nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 const char *
@@ -226,6 +229,7 @@ scratch_folder(void)
         snprintf(folder, sizeof folder, "%s/etude-t-XXXXXX", root ? root : "/tmp");
         if (!mkdtemp(folder))
             bail("cannot make %s", folder);
+        maker = getpid();
         atexit(remove_folder);
     }
     return folder;

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/seams.h"
+#include "t/data/fixture.h"
 #include "t/dist/group.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -246,11 +246,10 @@ save_in_vain(struct et_ctx *cx, struct et_comm *c, void *data)
 static void
 test_full_disk(void)
 {
-    char folder[] = P_tmpdir "/etude-leaves-XXXXXX";
+    char folder[300];
     struct group g;
     int wrong = 0;
-    if (!mkdtemp(folder))
-        bail("no folder");
+    snprintf(folder, sizeof folder, "%s", scratch_folder());
     group_start(&g, RANKS, TIMEOUT_S, save_in_vain, folder);
     group_wait(&g, FAR_LESS_S, -1);
     for (int i = 0; i < RANKS; i++)
@@ -261,7 +260,6 @@ test_full_disk(void)
        g.text[0]);
     for (int i = 0; wrong && i < RANKS; i++)
         diag("rank %d: exit %d: %s", i, g.exit[i], g.text[i]);
-    (void)rmdir(folder);
 }
 
 int

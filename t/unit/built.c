@@ -30,7 +30,7 @@ make(const char *name)
     return m;
 }
 
-/* The item of M called NAME; NULL: there is none. */
+/* The item of M called NAME; NULL: M has no such item. */
 static struct et_module *
 item(const struct et_module *m, const char *name)
 {

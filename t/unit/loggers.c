@@ -182,7 +182,7 @@ test_csv(struct et_ctx *cx, struct et_state s)
 
 /* ---- what is no line ---- */
 
-/* The bytes of a file; "" when there is none. */
+/* The bytes of a file; "" when the file is missing. */
 static const char *
 bytes_of(const char *name)
 {

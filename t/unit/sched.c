@@ -641,8 +641,8 @@ value_at(const char *spec, int batch)
 }
 
 /* The multipliers that are named for a place of the curve are what it has there,
- * whatever they are: at the end of the warmup (or where there is none, at the start),
- * halfway from there to t_max, at t_max, and behind it. */
+ * whatever they are: at the end of the warmup (of a schedule without warmup: at the
+ * start), halfway from there to t_max, at t_max, and behind it. */
 static void
 named_places(void)
 {
