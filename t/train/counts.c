@@ -403,9 +403,9 @@ instructions_of(struct et_ctx *cx, const char *text, bool bare)
     return instructions;
 }
 
-/* Some 96,000 and 176,000 by gcc 12 and glibc 2.36; others differ by a fifth. On the
- * CPUs of today that is 0.03 and 0.05 ms. Fewer is what one hopes for, and then the
- * limit follows. */
+/* Some 111,000 and 198,000 by gcc 12 and glibc 2.36; others differ. On the CPUs of
+ * today that is 0.03 and 0.05 ms. Fewer is what one hopes for, and then the limit
+ * follows. */
 enum { OF_TRAINER = 120000, OF_OBSERVERS = 220000 };
 
 /* What a trainer adds to a step beside its kernels, whose number rows[] above has. */

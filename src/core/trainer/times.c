@@ -10,23 +10,24 @@
 #include "core/trainer/trainer_impl.h"
 
 /* A run of nothing that is counted would have no end, and what is to be done at such
- * times would not be. WHAT is at TIME. */
+ * times would not be. WHAT of OF, which may be NULL, is at TIME. */
 static et_status
-check_counted(struct et_trainer *t, const char *what, struct et_time time)
+check_counted(struct et_trainer *t, const char *of, const char *what,
+              struct et_time time)
 {
+    const char *why;
     char text[ET_TIME_TEXT_BYTES];
     if (!et_time_is_set(time) || time.value <= 0)
         return ET_OK;
-    et_time_text(time, text, sizeof text);
     if (time.unit == ET_TIME_ITERATION && !eti_is_given(t->config.iteration_length))
-        return ET_FAIL(t->state.cx, ET_EINVAL,
-                       "%s %s counts iterations: it needs an iteration_length", what,
-                       text);
-    if (time.unit == ET_TIME_TOKEN && t->state.max_seq_len == 0)
-        return ET_FAIL(t->state.cx, ET_EINVAL,
-                       "%s %s counts tokens, and the training data have none", what,
-                       text);
-    return ET_OK;
+        why = "counts iterations: it needs an iteration_length";
+    else if (time.unit == ET_TIME_TOKEN && t->state.max_seq_len == 0)
+        why = "counts tokens, and the training data have none";
+    else
+        return ET_OK;
+    et_time_text(time, text, sizeof text);
+    return ET_FAIL(t->state.cx, ET_EINVAL, "%.60s%s%.60s %s %s", of ? of : "",
+                   of ? ": " : "", what, text, why);
 }
 
 /* The times among the OPTIONS of C. (What sequential is made of it converts itself.) */
@@ -34,15 +35,14 @@ et_status
 eti_check_component_times(struct et_trainer *t, const struct et_component *c,
                           const void *options)
 {
-    char what[128];
     for (const struct et_option *row = c->options; row && row->name; row++) {
         const void *field = eti_option_field(row, options);
         const struct et_times *list = field;
-        snprintf(what, sizeof what, "%.60s: %.60s", c->name, row->name);
         if (row->type == ET_OPT_TIME)
-            ET_TRY(check_counted(t, what, *(const struct et_time *)field));
+            ET_TRY(
+                check_counted(t, c->name, row->name, *(const struct et_time *)field));
         for (int i = 0; row->type == ET_OPT_TIMES && i < list->n; i++)
-            ET_TRY(check_counted(t, what, list->v[i]));
+            ET_TRY(check_counted(t, c->name, row->name, list->v[i]));
     }
     return ET_OK;
 }
@@ -78,16 +78,16 @@ et_status
 eti_check_times(struct et_trainer *t)
 {
     const struct et_checkpoint_config *save = t->config.checkpoint;
-    char what[64];
-    ET_TRY(check_counted(t, "max_duration", t->state.max_duration));
+    char label[64];
+    ET_TRY(check_counted(t, NULL, "max_duration", t->state.max_duration));
     for (int i = 0; i < t->evaluation.n; i++) {
         const struct et_evaluator *e = &t->evaluation.v[i].config;
-        snprintf(what, sizeof what, "evaluator '%.24s': an interval of", e->label);
-        ET_TRY(check_counted(t, what, e->interval));
+        snprintf(label, sizeof label, "evaluator '%.24s'", e->label);
+        ET_TRY(check_counted(t, label, "an interval of", e->interval));
     }
     if (save)
-        ET_TRY(check_counted(t, "checkpoint: an interval of", save->interval));
+        ET_TRY(check_counted(t, "checkpoint", "an interval of", save->interval));
     for (int i = 0; save && i < save->n_at; i++)
-        ET_TRY(check_counted(t, "checkpoint: a save at", save->at[i]));
+        ET_TRY(check_counted(t, "checkpoint", "a save at", save->at[i]));
     return check_components(t);
 }
