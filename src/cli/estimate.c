@@ -23,6 +23,9 @@ print_text(const struct et_estimate *e)
     et_print(stdout, "checkpoint        %s, %s of it the model\n",
              cli_bytes((double)e->checkpoint_bytes, a, sizeof a),
              cli_bytes((double)e->weights_bytes, b, sizeof b));
+    et_print(stdout,
+             "  copy            %s more of the host's memory where it is saved\n",
+             cli_bytes((double)e->checkpoint_bytes, a, sizeof a));
     printf("nodes, kernels    %d, %d\n", e->train.nodes, e->train.kernels);
 }
 

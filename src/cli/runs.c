@@ -47,9 +47,26 @@ progress(const json_t *facts, char *buf, size_t size)
     return buf;
 }
 
-/* COLOR: it is for a terminal that shows them. */
+/* Of the column of names: as the longest is, within limits. */
+static int
+name_width(const json_t *list)
+{
+    enum { LEAST = 15, MOST = 40 };
+    int width = LEAST;
+    size_t i;
+    json_t *facts;
+    json_array_foreach(list, i, facts)
+    {
+        char name[ETI_FACT_TEXT];
+        int n = (int)strlen(cli_fact(facts, "name", name, sizeof name));
+        width = n > width ? n : width;
+    }
+    return width < MOST ? width : MOST;
+}
+
+/* WIDTH: of its name. COLOR: it is for a terminal that shows them. */
 static void
-print_run(const json_t *facts, double now, bool color)
+print_run(const json_t *facts, int width, double now, bool color)
 {
     char name[ETI_FACT_TEXT], state[ETI_FACT_TEXT], done[ETI_FACT_TEXT], value[64];
     char started[32], speed[32] = "-", sgr[CLI_SGR];
@@ -62,7 +79,7 @@ print_run(const json_t *facts, double now, bool color)
     const char *off = color ? CLI_SGR_OFF : "";
     /* raw: a colour */
     printf("%s%c%s ", on, eti_state_sign(kind), off);
-    et_print(stdout, "%-15s %-11s ", cli_fact(facts, "name", name, sizeof name),
+    et_print(stdout, "%-*s %-11s ", width, cli_fact(facts, "name", name, sizeof name),
              eti_run_when(json_number_value(json_object_get(facts, "started")), now,
                           started, sizeof started));
     fputs(on, stdout); /* raw: a colour */
@@ -78,6 +95,7 @@ static void
 print_table(const json_t *list, int64_t of, double now, bool color)
 {
     size_t n = json_array_size(list), i;
+    const int width = name_width(list);
     char sgr[CLI_SGR];
     json_t *facts;
     if (of == 0) {
@@ -86,10 +104,10 @@ print_table(const json_t *list, int64_t of, double now, bool color)
         return;
     }
     /* raw: words of ours, and a colour */
-    printf("%s  %-15s %-11s %-12s %-10s %-15s %9s%s\n",
-           color ? cli_sgr(TUI_DIM, sgr) : "", "NAME", "STARTED", "STATE", "PROGRESS",
-           "BEST", "samples/s", color ? CLI_SGR_OFF : "");
-    json_array_foreach(list, i, facts) print_run(facts, now, color);
+    printf("%s  %-*s %-11s %-12s %-10s %-15s %9s%s\n",
+           color ? cli_sgr(TUI_DIM, sgr) : "", width, "NAME", "STARTED", "STATE",
+           "PROGRESS", "BEST", "samples/s", color ? CLI_SGR_OFF : "");
+    json_array_foreach(list, i, facts) print_run(facts, width, now, color);
     if ((int64_t)n < of)
         printf("%zu of %lld runs\n", n, (long long)of);
 }

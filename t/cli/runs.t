@@ -34,6 +34,10 @@ sed -i 's/"state": "finished"/"state": "diverged"/; s/brisk-otter/grim-toad/' ru
 run runs --reindex --color always
 says out "$(printf '\033[0;1;31mx\033[0m') grim-toad" "with colours a run that broke is red"
 says out "$(printf '\033[0;32m+\033[0m')" "and one that came to its end green"
+sed -i 's/grim-toad/grim-toad-of-many-words/' runs/broken/run.json
+run runs --reindex
+is "$(awk '{print match($0, /STATE|finished|diverged/)}' out | sort -u | wc -l)" 1 \
+    "a long name moves no column from under its heading"
 rm -r runs/broken
 run runs --reindex
 is "$(grep -c "$(printf '\033')" out)" 0 "into a file there are none"
