@@ -52,8 +52,9 @@ offers "etude train -m fash" fashion_folder fashion_mnist fashion_mnist_resnet20
     fashion_segmentation
 offers "etude train -m speed" speedup/bert_baseline speedup/bert_hot speedup/bert_medium \
     speedup/bert_mild speedup/bible_baseline speedup/bible_hot speedup/bible_medium \
-    speedup/bible_mild speedup/scenes_baseline speedup/scenes_hot speedup/scenes_medium \
-    speedup/scenes_mild
+    speedup/bible_mild speedup/fashion_baseline speedup/fashion_hot \
+    speedup/fashion_medium speedup/fashion_mild speedup/scenes_baseline speedup/scenes_hot \
+    speedup/scenes_medium speedup/scenes_mild
 offers "etude recipes b" bible_bert bible_books bible_bpe_gpt bible_gpt bible_parts breast_cancer
 offers "etude weights " ls diff convert export
 offers "etude weights ls x" :files :folders
