@@ -7,7 +7,8 @@
  * (ENGINE.md section 1). Weights are kept [K,C/g,R,S] channels-last by the engine and
  * brought into the layout oneDNN asks for inside run: 0.7 ms of a ResNet-20 step.
  * A transposed convolution is the gradient with respect to the input, plus its bias.
- * Forward, 3 x 3 filters in steps of one pixel are left to loops_winograd.c. */
+ * Forward, 3 x 3 filters in steps of one pixel are left to loops_winograd.c, and some
+ * gradients of the weights to conv_columns.c. */
 #include "kernels/cpu/onednn.h"
 
 #include <string.h>
@@ -240,68 +241,15 @@ etk_prepare_conv2d_grad_input(struct et_device_handle *d, const struct et_call *
     return etk_program_finish(p, out, ws, why, why_size);
 }
 
-/* Windows that touch and do not overlap: the patches of a vision transformer. */
+/* Has oneDNN only a product for each image, which reads and writes all of the gradient
+ * for a few pixels? Three filters of 512 x 512 x 3 x 3 on maps of one pixel were half of
+ * ResNet-18's step on images of 28. */
 static bool
-is_patches(const struct et_conv2d_attr *a, const struct conv *c)
+is_slow_by_image(const_dnnl_primitive_desc_t pd, const struct conv *c)
 {
-    bool patches = a->groups == 1;
-    for (int i = 0; i < 2; i++)
-        patches = patches && c->w.shape[2 + i] > 1 &&
-                  a->stride[i] == c->w.shape[2 + i] && a->pad[i] == 0 &&
-                  a->dilation[i] == 1 &&
-                  c->x.shape[2 + i] == c->y.shape[2 + i] * a->stride[i];
-    return patches;
-}
-
-/* oneDNN has only im2col for the weights of 16 x 16 patches. Their columns are a plain
- * transpose of x, [N,P,Q] by [R,S,C], and dw [K, R S C] = dy^T columns, one product. */
-static et_status
-prepare_patch_weights(struct et_device_handle *d, const struct et_call *call,
-                      const struct conv *c, struct et_kernel **out, size_t *ws,
-                      char *why, size_t why_size)
-{
-    const struct et_desc *x = &call->in[0], *w = &c->w, *y = &c->y;
-    int64_t n = y->shape[0] * y->shape[2] * y->shape[3];
-    int64_t m = et_desc_count(w) / w->shape[0], k = w->shape[0];
-    struct et_desc columns, patches, left, right, result;
-    et_desc_init(&columns, x->dtype, 6,
-                 (int64_t[]){y->shape[0], y->shape[2], y->shape[3], w->shape[2],
-                             w->shape[3], x->shape[1]},
-                 ET_ROW_MAJOR);
-    patches = columns;
-    int64_t stride[] = {x->stride[0],
-                        x->stride[2] * w->shape[2],
-                        x->stride[3] * w->shape[3],
-                        x->stride[2],
-                        x->stride[3],
-                        x->stride[1]};
-    for (int i = 0; i < 6; i++)
-        patches.stride[i] = stride[i];
-    et_desc_init(&left, y->dtype, 2, (int64_t[]){k, n}, ET_ROW_MAJOR);
-    left.stride[0] = 1;
-    left.stride[1] = k;
-    et_desc_init(&right, x->dtype, 2, (int64_t[]){n, m}, ET_ROW_MAJOR);
-    et_desc_init(&result, w->dtype, 2, (int64_t[]){k, m}, ET_ROW_MAJOR);
-
-    struct etk_program *p = etk_program_new(d);
-    etk_layout left_layout = etk_program_layout(p, &left),
-               right_layout = etk_program_layout(p, &right),
-               result_layout = etk_program_layout(p, &result);
-    const_dnnl_primitive_desc_t pd =
-        etk_program_matmul(p, left_layout, right_layout, NULL, result_layout);
-    etk_program_require(p, pd);
-    int mx = etk_program_input(p, &patches, &columns, right_layout, 0);
-    int my = etk_program_input(p, &call->in[1], y, left_layout, 1);
-    int mw = etk_program_output(p, &call->out[0], w, result_layout, 2);
-    etk_program_add(p, pd,
-                    (struct etk_arg[]){
-                        {DNNL_ARG_SRC, my},
-                        {DNNL_ARG_WEIGHTS, mx},
-                        {DNNL_ARG_DST, mw},
-                        {0, 0},
-                    });
-    etk_program_store(p, &call->out[0], w, mw, 2);
-    return etk_program_finish(p, out, ws, why, why_size);
+    enum { FEW_PIXELS = 64 };
+    return etk_desc_is_of_products(pd) && c->w.shape[1] == c->x.shape[1] &&
+           c->y.shape[2] * c->y.shape[3] <= FEW_PIXELS;
 }
 
 et_status
@@ -316,8 +264,8 @@ etk_prepare_conv2d_grad_weight(struct et_device_handle *d, const struct et_call 
     const struct et_conv2d_attr *attr = call->attr;
     struct conv c;
     ET_TRY(conv_init(d, &c, attr, x, dw, dy, why, why_size));
-    if (is_patches(attr, &c) && et_desc_count(dy) > 0)
-        return prepare_patch_weights(d, call, &c, out, ws, why, why_size);
+    if (etk_has_patches(call) && et_desc_count(dy) > 0)
+        return etk_prepare_conv2d_columns(d, call, out, ws, why, why_size);
 
     struct etk_program *p = begin(d, &c, attr->groups);
     int mw = etk_program_output(p, dw, &c.w, c.w_given, 2);
@@ -327,6 +275,10 @@ etk_prepare_conv2d_grad_weight(struct et_device_handle *d, const struct et_call 
         return etk_program_finish(p, out, ws, why, why_size);
     }
     const_dnnl_primitive_desc_t pd = gradient_desc(p, &c, ETK_CONV_GRAD_WEIGHT);
+    if (is_slow_by_image(pd, &c)) {
+        etk_program_free(p);
+        return etk_prepare_conv2d_columns(d, call, out, ws, why, why_size);
+    }
     etk_program_require(p, pd);
     etk_layout best = etk_desc_layout(pd, dnnl_query_diff_weights_md);
     bool direct = pd && dnnl_memory_desc_equal(best, c.w_given);

@@ -79,6 +79,9 @@ etk_prepare_fn etk_prepare_conv2d, etk_prepare_conv2d_fused,
     etk_prepare_conv2d_grad_input, etk_prepare_conv2d_grad_weight, etk_prepare_matmul;
 etk_prepare_fn etk_prepare_custom;       /* custom.c */
 etk_prepare_fn etk_prepare_conv2d_split; /* conv2d_fused as two kernels */
+/* conv_columns.c: conv2d_grad_weight as one product; and is it of patches? */
+etk_prepare_fn etk_prepare_conv2d_columns;
+bool etk_has_patches(const struct et_call *call);
 
 /* The processor's name, as the system tells it (device.c). */
 void etk_cpu_name(char *buf, size_t n);

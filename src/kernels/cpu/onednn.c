@@ -295,13 +295,19 @@ etk_program_matmul(struct etk_program *p, etk_layout a, etk_layout b, etk_layout
     return fast(keep_desc(p, status, pd, attr));
 }
 
+bool
+etk_desc_is_of_products(const_dnnl_primitive_desc_t pd)
+{
+    return pd && strstr(implementation(pd), "gemm");
+}
+
 /* PD, or NULL if it is of convolution by a product of matrices: with a residual these
  * add the wrong elements (2.6.3), and their products are done before what follows
  * anyway. */
 static const_dnnl_primitive_desc_t
 can_follow(const_dnnl_primitive_desc_t pd)
 {
-    return pd && !strstr(implementation(pd), "gemm") ? pd : NULL;
+    return etk_desc_is_of_products(pd) ? NULL : pd;
 }
 
 /* Adds what follows C to the attributes that its descriptor is made with: operations of
@@ -414,10 +420,35 @@ etk_program_input(struct etk_program *p, const struct et_desc *d,
 {
     if (et_desc_equal(d, dense))
         return etk_program_memory(p, layout, slot);
-    int from = new_memory(p, slot, 0);
+    return etk_program_gather(p, d, new_memory(p, slot, 0), dense, layout);
+}
+
+int
+etk_program_gather(struct etk_program *p, const struct et_desc *d, int from,
+                   const struct et_desc *dense, etk_layout layout)
+{
     int to = etk_program_memory(p, layout, ETK_WORKSPACE);
     add_copy(p, dense, to, d, from);
     return to;
+}
+
+int
+etk_program_frame(struct etk_program *p, const struct et_desc *d,
+                  const struct et_desc *frame, const int32_t at[2], int slot)
+{
+    struct et_desc inner = *d;
+    int from = new_memory(p, slot, 0);
+    int whole = new_memory(p, ETK_WORKSPACE, et_desc_bytes(frame));
+    int part = new_memory(p, ETK_WORKSPACE, 0);
+    if (!building(p))
+        return 0;
+    int64_t first = at[0] * frame->stride[2] + at[1] * frame->stride[3];
+    p->memory[part].offset =
+        p->memory[whole].offset + (size_t)first * et_dtype_size(frame->dtype);
+    memcpy(inner.stride, frame->stride, sizeof inner.stride);
+    etk_program_zero(p, whole, et_desc_bytes(frame));
+    add_copy(p, &inner, part, d, from);
+    return whole;
 }
 
 int

@@ -87,6 +87,8 @@ const_dnnl_primitive_desc_t etk_program_conv(struct etk_program *p,
                                              enum etk_conv_pass pass,
                                              const struct etk_conv *c,
                                              const_dnnl_primitive_desc_t hint);
+/* Is it convolution by a product of matrices for each image? */
+bool etk_desc_is_of_products(const_dnnl_primitive_desc_t pd);
 /* One of its layouts, which lives as long as PD; NULL for PD NULL. */
 etk_layout etk_desc_layout(const_dnnl_primitive_desc_t pd, dnnl_query_t what);
 
@@ -95,6 +97,13 @@ int etk_program_memory(struct etk_program *p, etk_layout layout, int slot);
 /* The operand D at ptr[SLOT] in the layout of DENSE: itself, or a copy made first. */
 int etk_program_input(struct etk_program *p, const struct et_desc *d,
                       const struct et_desc *dense, etk_layout layout, int slot);
+/* A dense copy of D, which is at FROM, in the layout of DENSE. */
+int etk_program_gather(struct etk_program *p, const struct et_desc *d, int from,
+                       const struct et_desc *dense, etk_layout layout);
+/* The images D at ptr[SLOT], from pixel AT on amid the zeros of FRAME, dense. Only own
+ * loops use it. */
+int etk_program_frame(struct etk_program *p, const struct et_desc *d,
+                      const struct et_desc *frame, const int32_t at[2], int slot);
 /* Where to compute the result D in the layout of DENSE; store then moves it to
  * ptr[SLOT], when it was not computed there. */
 int etk_program_output(struct etk_program *p, const struct et_desc *d,
