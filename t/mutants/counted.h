@@ -9,9 +9,12 @@
 
 #ifdef __cplusplus
 extern "C" {
+#define ETC_QUIET noexcept /* as the header of libc has it */
+#else
+#define ETC_QUIET
 #endif
 void __gcov_dump(void);
-long syscall(long number, ...);
+long syscall(long number, ...) ETC_QUIET;
 
 __attribute__((noreturn)) void etc_exit(int code);
 
