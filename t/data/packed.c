@@ -386,6 +386,48 @@ test_truncation(void)
        "where that is all of them, it is an error");
 }
 
+static char cut_line[128];
+
+static void
+hear_of_cuts(void *data, enum et_log_level level, const char *text)
+{
+    const char *at = strstr(text, ".jsonl: ");
+    (void)data;
+    (void)level;
+    if (at && strstr(at, "are cut"))
+        snprintf(cut_line, sizeof cut_line, "%s", at + 8);
+}
+
+/* Opens JSON's lines in sequences of 8; what is said of those that are cut. */
+static const char *
+said_of_cuts(const char *json)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s",
+             write_file("cut.jsonl", json, strlen(json), false));
+    cut_line[0] = '\0';
+    et_ctx_set_log(cx, ET_LOG_WARN, hear_of_cuts, NULL);
+    struct et_dataset *d =
+        open_instructions(path, "8", "none", "keep_start", "'{prompt}{response}'");
+    et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
+    et_dataset_close(&d);
+    return cut_line;
+}
+
+/* A line that is left out is not said to be cut as well, and hides none that is. */
+static void
+test_told_cuts(void)
+{
+#define SHORT "{\"prompt\": \"a\", \"response\": \" x\"}\n"
+#define CUT   "{\"prompt\": \"a\", \"response\": \" x y z x y z x y z x y z\"}\n"
+#define LOST  "{\"prompt\": \"a b c d e f g h i j\", \"response\": \" x\"}\n"
+    is_str(said_of_cuts(SHORT), "", "nothing is said where no line is cut");
+    is_str(said_of_cuts(SHORT LOST), "", "nor of one that is cut and left out");
+    is_str(said_of_cuts(CUT SHORT CUT LOST LOST LOST),
+           "2 lines are longer than 8 tokens and are cut",
+           "lines that are cut are counted, whatever others are left out");
+}
+
 static void
 test_messages(void)
 {
@@ -483,6 +525,7 @@ main(void)
     test_empty_documents();
     test_pairs();
     test_truncation();
+    test_told_cuts();
     test_messages();
     test_splits();
     test_bad_lines();

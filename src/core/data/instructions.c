@@ -152,16 +152,17 @@ take_row(void *data, const struct eti_instruction *row)
     int64_t before = s->n, T = o->common.seq_len;
     ET_TRY(encode_parts(r, row));
     int64_t n = s->n - before, begin = before;
-    if (n > T) {
+    const bool is_cut = n > T;
+    if (is_cut) {
         begin = o->truncation == KEEP_END ? s->n - T : before;
         n = T;
-        r->cut++;
     }
     if (!has_targets(s, begin, n)) {
         s->n = before;
         r->left_out++;
         return ET_OK;
     }
+    r->cut += is_cut;
     ET_TRY(
         eti_grow(r->cx, &s->piece, &s->piece_room, s->n_pieces + 1, sizeof *s->piece));
     s->piece[s->n_pieces++] = (struct eti_piece){begin, (int32_t)n, false};
@@ -205,7 +206,7 @@ check_rows(const struct reading *r)
                   " lines are left out: there is nothing to learn in their %" PRId64
                   " tokens",
                   path, r->left_out, r->left_out + s->n_pieces, T);
-    if (r->cut > r->left_out)
+    if (r->cut > 0)
         et_report(r->cx, ET_LOG_WARN,
                   "%s: %" PRId64 " lines are longer than %" PRId64
                   " tokens and are cut",
