@@ -227,6 +227,22 @@ added_on_the_way(void)
     counted_end(&noise);
 }
 
+/* The size of images that are no squares, with what is added. */
+static void
+added_to_broad(void)
+{
+    struct counted_loader noise, s = counted_loader(cx, 2, 2, 3, "[horizontal_flip]");
+    struct et_parts more = parts_of(&noise, "[gaussian_noise: {sigma: 0.1}]");
+    int64_t size[2];
+    need(cx, counted_begin(cx, &s));
+    need(cx, eti_loader_try(cx, s.loader, &more, size));
+    const int64_t *shape = s.data->facts.field[ET_FIELD_X].shape;
+    ok(size[0] == shape[1] && size[1] == shape[2] && size[0] != size[1],
+       "images of %d x %d stay so with noise", (int)shape[1], (int)shape[2]);
+    counted_end(&s);
+    counted_end(&noise);
+}
+
 /* ---- parts ---- */
 
 static void
@@ -285,6 +301,7 @@ main(void)
     added();
     added_apart();
     added_on_the_way();
+    added_to_broad();
     parts();
     way_out();
     struct et_alloc_stats stats;

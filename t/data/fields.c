@@ -265,15 +265,25 @@ read_sizes(const struct et_dataset *self, int64_t at, struct et_sample *out,
 static void
 test_sizes(void)
 {
-    struct setup s = setup(3);
+    static const int64_t sides[][2] = {{-1, -1}, {3, -1}, {-1, 9}};
+    struct setup s;
     made = (struct made){.sample = read_sizes};
-    et_facts_images(&made.facts, 6, 1, -1, -1, 6);
-    need(cx, et_options_set(cx, table, &s.options, "transforms", "[horizontal_flip]"));
-    need(cx, et_dataset_open(cx, &of_samples, &s.options, &s.data));
-    is_int(et_loader_new(cx, s.data, &s.config, &s.loader), ET_EINVAL,
-           "images that differ in size are refused where nothing gives them one");
-    ok(strstr(take_error(cx), "the images differ in size") != NULL, "in a sentence");
-    end(&s);
+    for (int i = 2; i >= 0; i--) {
+        s = setup(3);
+        made.facts = (struct et_data_facts){0};
+        et_facts_images(&made.facts, 6, 1, sides[i][0], sides[i][1], 6);
+        need(cx,
+             et_options_set(cx, table, &s.options, "transforms", "[horizontal_flip]"));
+        need(cx, et_dataset_open(cx, &of_samples, &s.options, &s.data));
+        is_int(et_loader_new(cx, s.data, &s.config, &s.loader), ET_EINVAL,
+               "images that differ in %s are refused where nothing gives them one size",
+               i == 0   ? "size"
+               : i == 1 ? "width"
+                        : "height");
+        ok(strstr(take_error(cx), "the images differ in size") != NULL,
+           "in a sentence");
+        end(&s);
+    }
     s = setup(3);
     need(cx, et_options_set(cx, table, &s.options, "transforms",
                             "[resize: {size: 4}, center_crop: {size: 3}]"));
@@ -719,6 +729,26 @@ test_zeros(void)
     is_int(wrong, 0, "a sample of zeros is one of its data set, of any shape");
 }
 
+/* Whole numbers of 64 bits become 32, or are said not to fit. */
+static void
+test_whole_numbers(void)
+{
+    static const struct {
+        int64_t number;
+        bool fits;
+    } rows[] = {{INT64_MIN, false}, {(int64_t)INT32_MIN - 1, false},
+                {INT32_MIN, true},  {-1, true},
+                {INT32_MAX, true},  {INT32_MAX + 1LL, false},
+                {1LL << 32, false}, {INT64_MAX, false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const int64_t both[] = {7, rows[i].number};
+        int32_t out[2] = {0};
+        const bool fits = eti_convert(both, ET_I64, 2, ET_I32, out);
+        ok(fits == rows[i].fits && (!fits || (out[0] == 7 && out[1] == both[1])),
+           "%lld %s 32 bits", (long long)both[1], fits ? "fits" : "does not fit");
+    }
+}
+
 int
 main(void)
 {
@@ -737,6 +767,7 @@ main(void)
     test_counted();
     test_other_size();
     test_zeros();
+    test_whole_numbers();
     et_device_close(&dev);
     et_ctx_free(&cx);
     return done();

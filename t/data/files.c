@@ -545,6 +545,22 @@ is_called(const char *path, const char *const *options, int at, const char *want
     return same;
 }
 
+/* A list of ADE20K's classes makes up for a table that is damaged. */
+static void
+list_beside_table(void)
+{
+    static char list[2048];
+    const char *in_ade[] = {"layout",     "ade20k", "classes", list,
+                            "transforms", middle,   NULL};
+    int n = 0;
+    for (int i = 1; i <= 150; i++)
+        n += snprintf(list + n, sizeof list - (size_t)n, "%c %d", i > 1 ? ',' : '[', i);
+    snprintf(list + n, sizeof list - (size_t)n, "]");
+    write_bytes("ade/objectInfo150.txt", "Idx\tName\n1\twall\n", 16);
+    ok(is_called("ade", in_ade, 149, "150"),
+       "a list is asked before the table is read");
+}
+
 static void
 class_names(void)
 {
@@ -565,6 +581,7 @@ class_names(void)
                       i, 9 * i, i);
     write_bytes("ade/objectInfo150.txt", table, (size_t)n);
     ok(is_called("ade", in_ade, 149, "thing 150"), "and those that it says");
+    list_beside_table();
     ok(is_called("pairs", set, 0, NULL), "a folder of masks names no class");
     set[3] = "[a, b, c, d, e, f, g, h, i, j, k, l]";
     ok(is_called("pairs", set, 11, "l"), "but a list does");

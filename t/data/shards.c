@@ -535,6 +535,36 @@ mds_many_columns(void)
     }
 }
 
+/* A column has a size from 0 to 2^31 - 1, or none. */
+static void
+mds_sizes(void)
+{
+    static const struct {
+        const char *size;
+        bool good;
+    } rows[] = {{"null", true},       {"0", true},           {"8", true},
+                {"2147483647", true}, {"2147483648", false}, {"-1", false},
+                {"-8", false},        {"8.0", false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512];
+        struct opened o;
+        snprintf(text, sizeof text,
+                 "{\"version\": 2, \"shards\": [{\"version\": 2, \"format\": \"mds\", "
+                 "\"samples\": 0, \"compression\": null, \"zip_data\": null, "
+                 "\"raw_data\": {\"basename\": \"s.mds\", \"bytes\": 9}, "
+                 "\"column_names\": [\"c\"], \"column_encodings\": [\"bytes\"], "
+                 "\"column_sizes\": [%s]}]}",
+                 rows[i].size);
+        put_text("sized/index.json", text);
+        ok(try_open(&o, "mds_images", "sized", NULL) != ET_OK, "a column of size %s",
+           rows[i].size);
+        const char *said = take_error(cx);
+        ok(!strstr(said, "column 0 has no name, encoding or size") == rows[i].good,
+           "is %s: %s", rows[i].good ? "none that is refused" : "refused", said);
+        finish(&o);
+    }
+}
+
 /* What lies in train and val is not cut besides. */
 static void
 mds_apart(void)
@@ -884,6 +914,7 @@ main(void)
     mds_images();
     mds_columns();
     mds_many_columns();
+    mds_sizes();
     mds_apart();
     mds_indexes();
     mds_tokens();

@@ -290,19 +290,20 @@ jitters(void)
         const char *option, *value;
         int kind;
         double scale, low, high; /* of what is drawn, by SCALE */
+        bool keeps;              /* grey is what it was: the weights' sum is 1 */
     } rows[] = {
-        {"brightness", "0.4", ET_CHANGE_BLEND, 1, 0.6, 1.4},
-        {"brightness", "3", ET_CHANGE_BLEND, 1, 0, 4},
-        {"contrast", "0.4", ET_CHANGE_CONTRAST, 1, 0.6, 1.4},
-        {"saturation", "0.25", ET_CHANGE_SATURATION, 1, 0.75, 1.25},
-        {"hue", "0.2", ET_CHANGE_HUE, 6, -0.2, 0.2}, /* in sixths of a turn */
+        {"brightness", "0.4", ET_CHANGE_BLEND, 1, 0.6, 1.4, false},
+        {"brightness", "3", ET_CHANGE_BLEND, 1, 0, 4, false},
+        {"contrast", "0.4", ET_CHANGE_CONTRAST, 1, 0.6, 1.4, true},
+        {"saturation", "0.25", ET_CHANGE_SATURATION, 1, 0.75, 1.25, true},
+        {"hue", "0.2", ET_CHANGE_HUE, 6, -0.2, 0.2, false}, /* sixths of a turn */
     };
     const struct et_transform_class *c = et_transform_find("color_jitter");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         enum { DRAWS = 2000 };
         const double wide = rows[i].high - rows[i].low;
         double least = rows[i].high, most = rows[i].low, sum = 0;
-        int wrong = 0;
+        int wrong = 0, unlike = 0;
         void *options;
         need(cx,
              et_options_new(cx, &c->info,
@@ -313,13 +314,17 @@ jitters(void)
             struct et_pixel_change change[4];
             wrong += c->changes(options, &r, 8, 8, change) != 1 ||
                      change[0].kind != rows[i].kind;
-            const double v = (double)change[0].own / rows[i].scale;
+            const double own = (double)change[0].own, v = own / rows[i].scale;
+            unlike +=
+                fabs((double)change[0].other - (rows[i].keeps ? 1 - own : 0)) > 1e-6;
             least = v < least ? v : least;
             most = v > most ? v : most;
             sum += v;
         }
         et_options_free(&c->info, &options);
         is_int(wrong, 0, "%s %s changes this alone", rows[i].option, rows[i].value);
+        is_int(unlike, 0,
+               rows[i].keeps ? "and leaves grey as it is" : "and adds nothing");
         /* The mean of 2000 is within five deviations, of 0.0065 of the range. */
         ok(least >= rows[i].low - 1e-6 && least < rows[i].low + 0.01 * wide &&
                most <= rows[i].high + 1e-6 && most > rows[i].high - 0.01 * wide &&
