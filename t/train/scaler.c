@@ -313,21 +313,40 @@ spoil_loss(void *data, struct et_state *s)
 }
 
 /* A running mean after N batches, of 4 samples and of 2 in turn, in microbatches of
- * SIZE. */
+ * SIZE, twice each where SAM is. */
 static void
-means_after(struct et_ctx *cx, int64_t n, int64_t size, float mean[16])
+means_after(struct et_ctx *cx, int64_t n, int64_t size, const char *sam, float mean[16])
 {
     static const struct et_trainer_steps steps = {.train_loss = spoil_loss};
+    static const char *const every[] = {"interval", "1", NULL};
+    struct et_algorithm *a = sam ? make_algorithm(cx, sam, every) : NULL;
     struct run r;
-    run_prepare(
-        &r, cx,
-        &(struct run_setup){.n = 6, .model = "resnet8", .microbatch_size = size});
+    run_prepare(&r, cx,
+                &(struct run_setup){.n = 6,
+                                    .model = "resnet8",
+                                    .microbatch_size = size,
+                                    .algorithms = &a,
+                                    .n_algorithms = a ? 1 : 0});
     r.config.steps = &steps;
     r.config.nonfinite_action = ET_NONFINITE_SKIP;
     run_start(&r);
     need(cx, et_trainer_fit(r.trainer, ET_BATCHES((double)n)));
     need(cx, et_model_get_param(r.model, "bn1.running_mean", 17, mean, 16));
     run_close(&r);
+    et_algorithm_free(&a);
+}
+
+static void
+test_skipped_batch(struct et_ctx *cx, int64_t n, int64_t size, const char *sam)
+{
+    float before[16], behind[16];
+    spoilt = -1;
+    means_after(cx, n, size, sam, before);
+    spoilt = n;
+    means_after(cx, n + 1, size, sam, behind);
+    ok(memcmp(before, behind, sizeof before) == 0 && before[0] != 0,
+       "microbatches of %d%s, batch %d is skipped: statistics are those before",
+       (int)size, sam ? " and SAM" : "", (int)n + 1);
 }
 
 /* A batch that is skipped leaves statistics as they were just before it, whether it and
@@ -337,14 +356,8 @@ test_skipped_statistics(struct et_ctx *cx)
 {
     for (int64_t size = 2; size <= 4; size *= 2)
         for (int64_t n = 1; n <= 2; n++) {
-            float before[16], behind[16];
-            spoilt = -1;
-            means_after(cx, n, size, before);
-            spoilt = n;
-            means_after(cx, n + 1, size, behind);
-            ok(memcmp(before, behind, sizeof before) == 0 && before[0] != 0,
-               "microbatches of %d, batch %d is skipped: statistics are those before",
-               (int)size, (int)n + 1);
+            test_skipped_batch(cx, n, size, NULL);
+            test_skipped_batch(cx, n, size, "sam");
         }
 }
 
