@@ -73,6 +73,33 @@ test_function(struct et_ctx *cx)
     ok(status == ET_EINVAL, "so is a set that there is not: %s", take_error(cx));
 }
 
+/* Pictures as if each draw were made and done by hand: tall ones and broad ones, whose
+ * sides limit how far they move. */
+static void
+test_sides(struct et_ctx *cx)
+{
+    enum { LONG = 24, SHORT = 6, N = LONG * SHORT * 3, PICTURES = 200 };
+    for (int tall = 0; tall < 2; tall++) {
+        const int64_t H = tall ? LONG : SHORT, W = tall ? SHORT : LONG;
+        int unlike = 0;
+        for (int k = 0; k < PICTURES; k++) {
+            uint8_t x[N], y[N], spare[N];
+            struct et_rng a = et_rng_at(k, ET_RNG_USER, 0), b = a;
+            struct et_canvas c = {.data = y, .H = H, .W = W, .C = 3};
+            fill(x, N);
+            fill(y, N);
+            need(cx, et_randaugment_image(cx, x, 3, H, W, 10, 2, ET_AUGMENT_ALL, &a));
+            for (int i = 0; i < 2; i++) {
+                struct eti_augment one = eti_augment_draw(ET_AUGMENT_ALL, 10, H, W, &b);
+                eti_augment_apply(&c, &one, spare);
+            }
+            unlike += memcmp(x, y, N) != 0;
+        }
+        is_int(unlike, 0, "%s pictures are what their draws make of them",
+               tall ? "tall" : "broad");
+    }
+}
+
 int
 main(void)
 {
@@ -81,6 +108,7 @@ main(void)
     struct et_ctx *cx = need_ctx();
     test_draws();
     test_function(cx);
+    test_sides(cx);
     for (int i = 0; i < 3; i++) {
         const char *why = refusal(cx, "randaugment", OPTIONS(wrong[i][0], wrong[i][1]));
         ok(strstr(why, wrong[i][0]), "%s %s is refused: %s", wrong[i][0], wrong[i][1],

@@ -54,12 +54,19 @@ test_two_mixes(struct et_ctx *cx)
 {
     struct et_algorithm *list[2];
     et_ctx_set_log(cx, ET_LOG_WARN, count_warnings, NULL);
-    for (int i = 0; i < 2; i++)
-        list[i] = algorithm(cx, mixup_losses.name, mixup_losses.options);
-    train(cx, (struct run_setup){.n = 8}, list, 2);
-    is_int(warnings, 1, "two that interpolate the loss are warned about");
-    for (int i = 0; i < 2; i++)
-        et_algorithm_free(&list[i]);
+    for (int of_losses = 0; of_losses <= 2; of_losses++) {
+        warnings = 0;
+        for (int i = 0; i < 2; i++) {
+            const struct choice *c = i < of_losses ? &mixup_losses : &mixup;
+            list[i] = algorithm(cx, c->name, c->options);
+        }
+        train(cx, (struct run_setup){.n = 8}, list, 2);
+        is_int(warnings, of_losses == 2,
+               "two mixes, %d of which interpolate the loss, are %s", of_losses,
+               of_losses == 2 ? "warned about" : "not warned about");
+        for (int i = 0; i < 2; i++)
+            et_algorithm_free(&list[i]);
+    }
 }
 
 int
