@@ -4,6 +4,7 @@
 #include "etude/etude.h"
 #include "t/tap.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -204,6 +205,26 @@ test_operands(void)
     ok(strstr(operands_of("log"), "part1. ->"), "a whole array by its name");
 }
 
+/* Descriptions of more operands than an arena's block has room for: they have one of
+ * their own, from the heap, which the C library finds damaged when it is overrun. */
+static void
+test_many_operands(void)
+{
+    enum { PARTS = 3000, EACH = 16 };
+    static struct et_tensor *part[PARTS];
+    static int64_t offset[PARTS];
+    struct et_tensor *x = leaf("x", ET_F32, 2, EACH / 2);
+    mallopt(M_MMAP_THRESHOLD, 1 << 28);
+    for (int i = 0; i < PARTS; i++) {
+        part[i] = x;
+        offset[i] = EACH * i;
+    }
+    struct et_plan_info info =
+        plan_of(et_pack(g, part, offset, PARTS, EACH * PARTS, ET_F32));
+    ok(info.moved_bytes >= 4.0 * EACH * PARTS, "a pack of %d parts moves %g bytes",
+       PARTS, (double)info.moved_bytes);
+}
+
 /* ETUDE_DUMP=graph and =memory. */
 static void
 test_dumps(void)
@@ -334,6 +355,7 @@ main(void)
     test_sums();
     test_rates();
     test_operands();
+    test_many_operands();
     test_dumps();
     test_nonsense();
     et_graph_free(&g);

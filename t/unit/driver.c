@@ -89,6 +89,28 @@ touch(const char *folder, const char *name, mode_t mode)
         bail("cannot make %s", path);
 }
 
+/* Behind a driver that has a GPU the libraries that were given are asked for. */
+static void
+test_given_libraries(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct et_device *dev = NULL;
+    char answers[64];
+    snprintf(answers, sizeof answers, "%d 0 0 1", ET_CUDA_VERSION);
+    setenv("FAKE_DRIVER", answers, 1);
+    setenv("ETUDE_MODULE_PATH", scratch_folder(), 1);
+    setenv("ETUDE_CUDA_LIBS", scratch_folder(), 1);
+    touch(scratch_folder(), "libetude-cuda.so", 0644);
+    ok(et_device_open(cx, "cuda", 0, 1, &dev) != ET_OK,
+       "a folder without CUDA's libraries that is given for them");
+    ok(strstr(et_error_get(cx)->message, "ETUDE_CUDA_LIBS: no library") != NULL,
+       "is told: %s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    unsetenv("ETUDE_MODULE_PATH");
+    unsetenv("ETUDE_CUDA_LIBS");
+    et_ctx_free(&cx);
+}
+
 /* Another user's eyes: root may read everything. 0: we are told that NAME may not be
  * used. */
 static int
@@ -140,5 +162,6 @@ main(void)
     else
         skip(N_FILES + 1, "only root can make files that we may not read");
     test_drivers();
+    test_given_libraries();
     return done();
 }

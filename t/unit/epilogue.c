@@ -137,6 +137,24 @@ other_rows(struct et_graph *g, struct et_tensor *want[MOST])
     return 2;
 }
 
+/* They begin alike, and one has more: all rows are summed, or multiplied. */
+static int
+fewer_products(struct et_graph *g, struct et_tensor *want[MOST])
+{
+    want[0] = et_sum(g, x, 1, false);
+    want[1] = et_matmul(g, et_slice(g, x, 0, 0, 2, 1), et_slice(g, x, 0, 3, 2, 1), true,
+                        false);
+    return 2;
+}
+
+static int
+fewer_sums(struct et_graph *g, struct et_tensor *want[MOST])
+{
+    want[0] = et_sum(g, et_slice(g, x, 0, 0, 2, 1), 1, false);
+    want[1] = et_matmul(g, x, et_square(g, x), true, false);
+    return 2;
+}
+
 static int
 same_rows(struct et_graph *g, struct et_tensor *want[MOST])
 {
@@ -246,6 +264,9 @@ static const struct {
      .products = 2, .gradients = 1},
     {"a sum of other rows of the same memory stays by itself", other_rows, ALL,
      .products = 1, .sums = 1},
+    {"so does a sum of more rows than a product has", fewer_products, ALL,
+     .products = 1, .sums = 1},
+    {"and of fewer", fewer_sums, ALL, .products = 1, .sums = 1},
     {"a sum of the same rows of it is joined", same_rows, ALL, .fused = {0, 0, 1}},
     {"of two products one takes the sum", two_products, ALL, .products = 1,
      .fused = {0, 0, 1}},

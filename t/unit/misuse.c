@@ -202,6 +202,36 @@ test_null_elsewhere(void)
     et_tensor_free(&x);
 }
 
+/* Of any op: its results are NULL where it has none, on a graph that has an error
+ * too. */
+static void
+test_refused_results(void)
+{
+    enum { MOST = 16 };
+    struct et_graph *g = graph_on(dev);
+    struct et_tensor *x = leaf_on(dev, ET_F32, 1, "x"), *out[MOST];
+    int tried = 0, left = 0;
+    for (int id = 0; id < ET_OP_COUNT; id++) {
+        const struct et_op *op = et_op_get((enum et_op_id)id);
+        if (op->min_in < 1 || op->n_out > MOST)
+            continue;
+        for (int again = 0; again < 2; again++) {
+            for (int i = 0; i < op->n_out; i++)
+                out[i] = x;
+            left += et_apply(g, op->id, NULL, 0, NULL, 0, out) != NULL;
+            for (int i = 0; i < op->n_out; i++)
+                left += out[i] != NULL;
+            tried++;
+        }
+        et_error_clear(cx);
+        et_graph_reset(g);
+    }
+    ok(tried > 100 && left == 0, "results of ops that are refused are NULL (%d, of %d)",
+       left, tried);
+    et_graph_free(&g);
+    et_tensor_free(&x);
+}
+
 /* ---- what belongs elsewhere ---- */
 
 static void
@@ -370,17 +400,19 @@ test_unknown_names(void)
     const struct et_component *component = (const void *)none;
     struct et_module *m;
     void *made;
-#define UNKNOWN(call, ...)                                                             \
-    ok(call(cx, __VA_ARGS__) == ET_EINVAL, #call " refuses a class that is NULL");     \
+#define UNKNOWN(result, call, ...)                                                     \
+    result = (void *)dev;                                                              \
+    ok(call(cx, __VA_ARGS__) == ET_EINVAL && !result,                                  \
+       #call " refuses a class that is NULL");                                         \
     says(NULL, #call ": the class is NULL: no class has the name that was looked for")
-    UNKNOWN(et_options_new, component, set, &made);
-    UNKNOWN(et_dataset_open, NULL, NULL, (struct et_dataset **)&made);
-    UNKNOWN(et_model_new, NULL, NULL, NULL, (struct et_model **)&made);
-    UNKNOWN(et_optimizer_new, none, NULL, NULL, (struct et_optimizer **)&made);
-    UNKNOWN(et_algorithm_new, NULL, NULL, (struct et_algorithm **)&made);
-    UNKNOWN(et_callback_new, NULL, NULL, NULL, (struct et_callback **)&made);
-    UNKNOWN(et_metric_new, dev, NULL, NULL, (struct et_metric **)&made);
-    UNKNOWN(et_module_new, NULL, NULL, &m);
+    UNKNOWN(made, et_options_new, component, set, &made);
+    UNKNOWN(made, et_dataset_open, NULL, NULL, (struct et_dataset **)&made);
+    UNKNOWN(made, et_model_new, NULL, NULL, NULL, (struct et_model **)&made);
+    UNKNOWN(made, et_optimizer_new, none, NULL, NULL, (struct et_optimizer **)&made);
+    UNKNOWN(made, et_algorithm_new, NULL, NULL, (struct et_algorithm **)&made);
+    UNKNOWN(made, et_callback_new, NULL, NULL, NULL, (struct et_callback **)&made);
+    UNKNOWN(made, et_metric_new, dev, NULL, NULL, (struct et_metric **)&made);
+    UNKNOWN(m, et_module_new, NULL, NULL, &m);
 #undef UNKNOWN
     if (et_module_new(cx, &et_sequential_class, NULL, &m) != ET_OK)
         bail("no module");
@@ -545,6 +577,7 @@ main(void)
     et_ctx_set_checks(cx, true);
     test_null_operands();
     test_null_elsewhere();
+    test_refused_results();
     test_other_graph();
     test_other_device();
     test_optimizer();
