@@ -460,6 +460,30 @@ numbers(void)
     is_int(wrong, 0, "numbers of config.json are read to their last digit");
 }
 
+/* One label of texts is a number to come near to; one of pictures is a class. */
+static void
+one_label(void)
+{
+    static const struct {
+        const char *type, *of, *loss;
+    } rows[] = {
+        {"bert", "BertForSequenceClassification", "mse"},
+        {"vit", "ViTForImageClassification", ""},
+        {"resnet", "ResNetForImageClassification", ""},
+    };
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        const int k = (int)i / 2, labels = 1 + (int)i % 2;
+        struct eti_hub_config c;
+        json_t *root = json_pack("{s:s, s:[s], s:i}", "model_type", rows[k].type,
+                                 "architectures", rows[k].of, "num_labels", labels);
+        need(cx, eti_hub_config_parse(cx, "config.json", root, &c));
+        is_str(setting(&c, "loss"), labels == 1 ? rows[k].loss : "",
+               "the loss of %s with num_labels %d", rows[k].of, labels);
+        is_int(c.facts.num_classes, labels, "which has so many outputs");
+        json_decref(root);
+    }
+}
+
 /* ---- what is refused ---- */
 
 static void
@@ -585,6 +609,7 @@ main(void)
     ok(n >= 10, "%d models of other libraries are compared", n);
     configs();
     numbers();
+    one_label();
     forms();
     et_device_close(&dev);
     et_ctx_free(&cx);

@@ -224,6 +224,31 @@ test_beside(void)
     drop("generation_config.json");
 }
 
+/* ---- patterns ---- */
+
+/* One that matches nothing parts characters, of however many bytes. */
+static void
+test_empty_matches(void)
+{
+    static const char text[] = "\xc3\xa9\xe2\x82\xac"
+                               "a\xf0\x9f\x98\x80";
+    struct et_tokenizer *t =
+        open_json("{\"pre_tokenizer\":{\"type\":\"Split\",\"pattern\":{\"Regex\":"
+                  "\"x*\"},\"behavior\":\"Isolated\"}," OF(
+                      "\"\xc3\xa9\":0,\"\xe2\x82\xac\":1,\"a\":2,"
+                      "\"\xf0\x9f\x98\x80\":3") "}");
+    struct et_encoder *e;
+    struct et_encoding a;
+    if (!t || et_encoder_new(cx, t, &e) != ET_OK)
+        bail("no encoder");
+    bool same = et_encode(e, text, sizeof text - 1, 0, &a) == ET_OK && a.n == 4;
+    for (int i = 0; same && i < 4; i++)
+        same = a.id[i] == i;
+    ok(same, "a pattern that matches nothing leaves characters whole");
+    et_encoder_free(&e);
+    et_tokenizer_free(&t);
+}
+
 /* ---- which give bytes back ---- */
 
 static void
@@ -564,6 +589,7 @@ main(void)
     test_not_normalized();
     test_not_utf8();
     test_beside();
+    test_empty_matches();
     test_exact();
     test_pieces();
     test_many_merges();
