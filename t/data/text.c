@@ -477,6 +477,31 @@ test_labelled(void)
     et_dataset_close(&d);
 }
 
+/* Tokens are padded with their tokenizer's token for that, their types with 0. */
+static void
+test_padding(void)
+{
+    static const char model[] =
+        "{\"added_tokens\":[{\"id\":2,\"content\":\"[PAD]\",\"special\":true}],"
+        "\"model\":{\"type\":\"BPE\",\"vocab\":{\"x\":0,\"y\":1},\"merges\":[]}}";
+    static const char roles[] = "{\"pad_token\":\"[PAD]\"}",
+                      json[] = "{\"a\": \"xyx\", \"b\": \"y\", \"label\": 0}\n";
+    char rows[512], path[512];
+    struct et_dataset *d;
+    snprintf(rows, sizeof rows, "%s",
+             write_file("padded.jsonl", json, sizeof json - 1, false));
+    write_file("special_tokens_map.json", roles, sizeof roles - 1, false);
+    snprintf(path, sizeof path, "%s",
+             write_file("tokenizer.json", model, sizeof model - 1, false));
+    need(cx, try_open("labelled_text",
+                      OPTIONS(key("path", rows), key("tokenizer", path), "text=a",
+                              "text2=b", "seq_len=16"),
+                      &d));
+    is_int(d->facts.field[0].pad, 2, "tokens are padded with the tokenizer's token");
+    is_int(d->facts.field[2].pad, 0, "their types with 0");
+    et_dataset_close(&d);
+}
+
 static void
 test_bad_rows(void)
 {
@@ -555,6 +580,7 @@ main(void)
     test_apart();
     test_refused();
     test_labelled();
+    test_padding();
     test_bad_rows();
     test_label_numbers();
     et_ctx_free(&cx);
