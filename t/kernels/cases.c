@@ -284,6 +284,23 @@ fused_binary(struct bench *b)
     }
 }
 
+/* Rows that repeat after different lengths, in either order, of more than one block. */
+static void
+fused_rows(struct bench *b)
+{
+    for (int k = 0; k < 2; k++) {
+        struct et_fused_attr o = {.n_in = 3, .n_out = 1, .n_steps = 2, .out = {4}};
+        o.step[0] = step(ET_OP_add, 2, 0, 1 + k, 0, 0);
+        o.step[1] = step(ET_OP_mul, 2, 3, 2 - k, 0, 0);
+        struct operand *rows[] = {normal(b, ROW, SHAPE(6, 40)),
+                                  normal(b, ROW, SHAPE(40))};
+        check(b,
+              TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(16, 6, 40)), rows[k], rows[1 - k]),
+                    OUT(result(b, ET_F32, ROW, SHAPE(16, 6, 40))), .length = 2),
+              "an array, %s", k ? "a row and a matrix" : "a matrix and a row");
+    }
+}
+
 static void
 cases_fused(struct bench *b)
 {
@@ -291,6 +308,7 @@ cases_fused(struct bench *b)
     fused_momentum(b, true);
     fused_unary(b);
     fused_binary(b);
+    fused_rows(b);
     struct et_fused_attr o = {.n_in = 2, .n_out = 1, .n_steps = 3, .out = {4}};
     o.step[0] = step(ET_OP_cast, 1, 0, 0, 0, ET_F32);
     o.step[1] = step(ET_OP_clamp, 1, 1, 0, 0, -0.5);
