@@ -21,7 +21,7 @@ static const int64_t count[N] = {4, 8, 6};
 static struct et_ctx *cx;
 static struct et_device *dev;
 static struct et_storage *storage[2];
-static struct et_tensor *r[N], *s[N], *x[N], *flag, *over;
+static struct et_tensor *r[N], *s[N], *x[N], *flag, *over, *turned[2];
 
 static void
 must(et_status status)
@@ -231,6 +231,19 @@ shifted(struct et_graph *g, struct et_tensor **want)
     return 0;
 }
 
+/* Squares that lie side by side, each by columns, and take rows. */
+static int
+by_columns(struct et_graph *g, struct et_tensor **want)
+{
+    (void)want;
+    for (int i = 0; i < 2; i++) {
+        struct et_tensor *sums =
+            et_sum(g, et_slice(g, x[1], 0, 4 * i, 4, 1), 1 << 1, false);
+        et_assign(g, turned[i], et_neg(g, et_reshape(g, sums, 2, (int64_t[]){2, 2})));
+    }
+    return 0;
+}
+
 /* ---- running ---- */
 
 struct answers {
@@ -307,6 +320,7 @@ static const struct row {
     {"new values that are asked for", asked_for, 3 * N},
     {"leaves of which two lie below another", overlapped, 10},
     {"leaves that become one another", shifted, 3},
+    {"squares by columns that take rows", by_columns, 6},
 };
 
 static void
@@ -347,6 +361,10 @@ make_leaves(void)
                            ET_ROW_MAJOR, NULL, &x[i]));
         must(et_tensor_write(cx, x[i], values, et_desc_bytes(&x[i]->desc)));
     }
+    for (int i = 0; i < 2; i++) {
+        const struct et_desc d = {ET_F32, 2, {2, 2}, {1, 2}};
+        must(et_tensor_view(cx, storage[0], TOTAL + 4 * i, &d, NULL, &turned[i]));
+    }
     view(0, 8, 4 + 4, &over);
     must(et_tensor_new(cx, dev, ET_F32, 1, (int64_t[]){1}, ET_ROW_MAJOR, NULL, &flag));
 }
@@ -359,6 +377,8 @@ free_leaves(void)
         et_tensor_free(&s[i]);
         et_tensor_free(&x[i]);
     }
+    for (int i = 0; i < 2; i++)
+        et_tensor_free(&turned[i]);
     et_tensor_free(&over);
     et_tensor_free(&flag);
     for (int k = 0; k < 2; k++)
