@@ -108,6 +108,21 @@ files_kept(void)
     return n;
 }
 
+/* Programs that the simulator has loaded, each from a file without a name. */
+static int
+programs_loaded(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 1024; fd++) {
+        char path[32], target[64];
+        snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+        const ssize_t length = readlink(path, target, sizeof target - 1);
+        target[length > 0 ? length : 0] = '\0';
+        n += strncmp(target, "/memfd:gpusim", 13) == 0;
+    }
+    return n;
+}
+
 /* y = x + a on DEVICE, whose kernel must be a compiled one. */
 static void
 compiled(const struct et_device_table *gpu, struct et_device_handle *h, double a,
@@ -138,17 +153,20 @@ kept(const struct et_device_table *gpu)
 {
     struct et_device_handle *h;
     char why[256] = "";
-    int before = files_kept();
+    int before = files_kept(), loaded_before = programs_loaded();
     if (gpu->open(0, 0, &h, why, sizeof why) != ET_OK)
         bail("%s", why);
     compiled(gpu, h, 2.5, "a program is compiled");
-    int after = files_kept();
+    int after = files_kept(), loaded = programs_loaded();
     ok(after == before + 1, "and kept on disk");
     compiled(gpu, h, 2.5, "the same is compiled once");
     ok(files_kept() == after, "and kept once");
+    is_int(programs_loaded(), loaded, "and loaded once");
     compiled(gpu, h, 3.5, "another number is another program");
     ok(files_kept() == after + 1, "with a file of its own");
     gpu->close(h);
+    is_int(programs_loaded(), loaded_before,
+           "none is loaded when its device is closed");
     setenv("TMPDIR", "/nowhere", 1); /* where the simulator compiles */
     if (gpu->open(0, 0, &h, why, sizeof why) != ET_OK)
         bail("%s", why);
