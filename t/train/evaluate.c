@@ -123,24 +123,56 @@ test_intervals(struct et_ctx *cx)
     }
 }
 
-/* 4 batches of 256 tokens. */
+#define EVAL_TOKENS                                                                    \
+    GPT_REST "eval_data: {name: synthetic_tokens, num_samples: 32,\n"                  \
+             "  vocab_size: 64, seq_len: 16, batch_size: 16}\n"
+
+/* What a run of TEXT is seen to evaluate. */
 static void
-test_tokens(struct et_ctx *cx)
+watch_recipe(struct et_ctx *cx, const char *text, const struct recipe_choice *choice)
 {
-    static const char text[] = "max_duration: 1ep\neval_interval: 600tok\n" GPT_REST
-                               "eval_data: {name: synthetic_tokens, num_samples: 32,\n"
-                               "  vocab_size: 64, seq_len: 16, batch_size: 16}\n";
     struct recipe_run r;
-    recipe_prepare(&r, cx, text, &(struct recipe_choice){.device = "ref"});
+    recipe_prepare(&r, cx, text, choice);
     watched(cx, (struct run_setup){0});
     r.parts.algorithm[0] = &watcher;
     r.parts.config.n_algorithms = 1;
     recipe_start(&r);
     recipe_fit(&r);
-    is_str(seen, "3 eval 2. 4 eval 2. ",
-           "evaluates when 600 tokens are done, and at the end");
     r.parts.config.n_algorithms = 0;
     recipe_close(&r);
+}
+
+/* 4 batches of 256 tokens. */
+static void
+test_tokens(struct et_ctx *cx)
+{
+    watch_recipe(cx, "max_duration: 1ep\neval_interval: 600tok\n" EVAL_TOKENS,
+                 &(struct recipe_choice){.device = "ref"});
+    is_str(seen, "3 eval 2. 4 eval 2. ",
+           "evaluates when 600 tokens are done, and at the end");
+}
+
+/* A run that goes on from the checkpoint of batch 3 begins with the end of iteration 3,
+ * which was not due. */
+static void
+test_iterations(struct et_ctx *cx)
+{
+    static const char text[] = "max_duration: 5ba\niteration_length: 256tok\n"
+                               "eval_interval: 2iter\n" EVAL_TOKENS;
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s/iterations", scratch_folder());
+    const struct et_checkpoint_config save = {.directory = folder,
+                                              .interval = ET_BATCHES(3),
+                                              .keep = -1,
+                                              .run_id = "17",
+                                              .incarnation = 1};
+    const struct et_load_config load = {.directory = folder,
+                                        .name = "step-000000000003"};
+    watch_recipe(cx, text,
+                 &(struct recipe_choice){.device = "ref", .checkpoint = &save});
+    is_str(seen, "2 eval 2. 4 eval 2. 5 eval 2. ", "evaluates every second iteration");
+    watch_recipe(cx, text, &(struct recipe_choice){.device = "ref", .load = &load});
+    is_str(seen, "4 eval 2. 5 eval 2. ", "also behind a checkpoint between them");
 }
 
 /* ---- on what ---- */
@@ -501,6 +533,7 @@ main(void)
     struct et_ctx *cx = need_ctx();
     test_intervals(cx);
     test_tokens(cx);
+    test_iterations(cx);
     test_many(cx);
     test_interrupted(cx);
     test_most(cx);
