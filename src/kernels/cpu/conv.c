@@ -242,8 +242,8 @@ etk_prepare_conv2d_grad_input(struct et_device_handle *d, const struct et_call *
 }
 
 /* Has oneDNN only a product for each image, which reads and writes all of the gradient
- * for a few pixels? Three filters of 512 x 512 x 3 x 3 on maps of one pixel were half of
- * ResNet-18's step on images of 28. */
+ * for a few pixels? Three such filters of 512 x 512 x 3 x 3 were half of the step of a
+ * ResNet-18 on images of 28. */
 static bool
 is_slow_by_image(const_dnnl_primitive_desc_t pd, const struct conv *c)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conv_columns.c: the gradient of a convolution's weights as one product over all pixels
- * of all images: where oneDNN has only a slower way.
+/* conv_columns.c: the gradient of a convolution's weights as one product over all
+ * pixels of all images: where oneDNN has only a slower way.
  *
  *   dw [K, R S C] = dy^T [K, N P Q] columns [N P Q, R S C]
  *
