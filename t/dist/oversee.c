@@ -447,8 +447,7 @@ make_rank(int i)
                                      .pidfd = -1,
                                      .file = {-1, -1},
                                      .log = -1,
-                                     .stack = -1,
-                                     .since_ba = -1};
+                                     .stack = -1};
     says[i] = from[1];
     prints[i] = out[1];
     link_of[i] = link[1];

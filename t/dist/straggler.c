@@ -24,14 +24,12 @@ struct step {
     double data, compute;
     double queue; /* of both, in want of a processor; -1: its system does not say */
 };
-static const struct step usual = {50, 50, 1};
+static struct step usual = {50, 50, 1};
 
 static void
 begin(void)
 {
     memset(ranks, 0, sizeof ranks);
-    for (int i = 0; i < RANKS; i++)
-        ranks[i].since_ba = -1;
 }
 
 /* What the supervisor says while every rank tells, TIMES times, of EACH batches: of
@@ -156,6 +154,19 @@ test_median(void)
            "of three ranks that have said it the middle one counts");
 }
 
+/* Ranks whose data take no time count in the median of that, too. */
+static void
+test_cause(void)
+{
+    begin();
+    usual = (struct step){0, 50, 1};
+    const char *text = tell(30, 8, (struct step){70, 90, 1});
+    ok(strstr(text, "its dataloader. ") != NULL,
+       "what one rank alone does is the cause, if it is the most") ||
+        (diag("%s", text), 0);
+    usual = (struct step){50, 50, 1};
+}
+
 int
 main(void)
 {
@@ -168,6 +179,7 @@ main(void)
     test_moment();
     test_queue();
     test_median();
+    test_cause();
     etd_bytes_free(&s.to_front);
     close(pair[0]);
     close(pair[1]);

@@ -52,8 +52,7 @@ struct etd_sup_rank {
     double worked_seconds;         /* of the processor, when it was looked at last */
     unsigned long long read_bytes; /* likewise */
     bool straggles;                /* it is slow, and that has been said */
-    /* finished batches when it began to differ from `straggles`; -1: it does not differ
-     * */
+    /* finished batches when it began to differ from `straggles`; 0: it does not */
     int64_t since_ba;
 };
 

@@ -201,7 +201,6 @@ start_one(struct etd_supervisor *s, int number, struct etd_rank **rank, bool *ch
         .file = {-1, -1},
         .log = -1,
         .stack = stack,
-        .since_ba = -1,
     };
     s->alive++;
     return ET_OK;

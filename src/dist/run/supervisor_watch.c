@@ -119,14 +119,14 @@ etd_sup_compare(struct etd_supervisor *s, const struct et_record *r)
     double all = own[ETD_OWN_ALL], median = median_of(s, ETD_OWN_ALL);
     bool slow = all - queue_of(r) > STRAGGLE * median;
     if (slow == rank->straggles) {
-        rank->since_ba = -1;
+        rank->since_ba = 0;
         return;
     }
-    if (rank->since_ba < 0)
+    if (rank->since_ba == 0)
         rank->since_ba = r->ba;
     if (r->ba - rank->since_ba < STRAGGLE_BATCHES)
         return;
-    rank->since_ba = -1;
+    rank->since_ba = 0;
     rank->straggles = slow;
     if (slow)
         etd_sup_say(s, ET_LOG_WARN,
