@@ -3,6 +3,7 @@
  * and what it does to files: each sentence, and each refusal. */
 #include "config.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/seams.h"
 #include "core/compose/checks.h"
 #include "core/compose/command.h"
+#include "core/compose/layers.h"
 #include "core/compose/sketch.h"
 #include "etude/ctx.h"
 #include "etude/data.h"
@@ -452,6 +455,106 @@ test_files(void)
     eti_sketch_free(&d);
 }
 
+/* The call that fails from here on, as on a disk that is full; 0 none. */
+static enum { NO_CALL, WRITE, SYNC, RENAME, CALLS } broken;
+
+static ssize_t
+write_or_fail(int fd, const void *buf, size_t n)
+{
+    if (broken != WRITE)
+        return eti_system.file.write(fd, buf, n);
+    errno = ENOSPC;
+    return -1;
+}
+
+static int
+sync_or_fail(int fd)
+{
+    if (broken != SYNC)
+        return eti_system.file.sync(fd);
+    errno = EIO;
+    return -1;
+}
+
+static int
+rename_or_fail(int from_dir, const char *from, int to_dir, const char *to)
+{
+    if (broken != RENAME)
+        return eti_system.file.rename(from_dir, from, to_dir, to);
+    errno = EACCES;
+    return -1;
+}
+
+/* A save that fails, whatever call it is, leaves the file as it was, and nothing beside
+ * it. */
+static void
+test_broken_saves(void)
+{
+    static const char *const names[CALLS] = {
+        [WRITE] = "write", [SYNC] = "fsync", [RENAME] = "rename"};
+    struct eti_seams seams = eti_system;
+    seams.file.write = write_or_fail;
+    seams.file.sync = sync_or_fail;
+    seams.file.rename = rename_or_fail;
+    put_file("kept.yaml", LEAST, strlen(LEAST));
+    struct eti_sketch *d = sketch_of(LEAST);
+    if (eti_sketch_open(d, "kept.yaml") != ET_OK ||
+        eti_sketch_set(d, "seed", "7") != ET_OK)
+        bail("no sketch");
+    eti_ctx_set_seams(cx, &seams);
+    for (broken = WRITE; broken < CALLS; broken++) {
+        ok(eti_sketch_save(d, NULL, false) != ET_OK && eti_sketch_is_changed(d),
+           "a save whose %s fails has not saved", names[broken]);
+        et_error_clear(cx);
+        char beside[64], text[512];
+        FILE *f = fopen("kept.yaml", "r");
+        size_t n = f ? fread(text, 1, sizeof text, f) : 0;
+        if (f)
+            fclose(f);
+        ok(n == strlen(LEAST) && memcmp(text, LEAST, n) == 0, "the file is as it was");
+        snprintf(beside, sizeof beside, "kept.yaml.%ld.tmp", (long)getpid());
+        ok(access(beside, F_OK) != 0, "and nothing is beside it");
+    }
+    broken = NO_CALL;
+    ok(eti_sketch_save(d, NULL, false) == ET_OK && !eti_sketch_is_changed(d),
+       "the next save does it");
+    eti_ctx_set_seams(cx, &eti_system);
+    unlink("kept.yaml");
+    eti_sketch_free(&d);
+}
+
+/* ---- layers ---- */
+
+/* However few lines there is room for, they are the first, and none is beyond. */
+static void
+test_layer_room(void)
+{
+    enum { MOST = 16 };
+    static struct eti_layer_line all[MOST], some[MOST + 1];
+    struct eti_layer_line untouched;
+    struct eti_sketch *d = sketch_of(
+        "max_duration: 2ep\nmodel:\n  name: layers\n  layers:\n  - flatten\n"
+        "  - residual:\n    - {linear: {out: 8}}\n    - relu\n  - body\n  - tail\n"
+        "  blocks:\n    body: [relu, {linear: {out: 4}}]\n    tail: [relu]\n"
+        "train_data: {name: synthetic_images, batch_size: 8}\n");
+    int n = eti_layer_lines(d, all, MOST), wrong = 0;
+    is_int(n, 11, "six lines of layers, and two blocks with three");
+    memset(&untouched, 0x5a, sizeof untouched);
+    for (int room = 0; room <= MOST; room++) {
+        const int want = room < n ? room : n;
+        for (int i = 0; i <= MOST; i++)
+            some[i] = untouched;
+        wrong += eti_layer_lines(d, some, room) != want;
+        for (int i = 0; i < want; i++)
+            wrong += strcmp(some[i].path, all[i].path) != 0 ||
+                     strcmp(some[i].name, all[i].name) != 0;
+        for (int i = want; i <= MOST; i++)
+            wrong += memcmp(&some[i], &untouched, sizeof untouched) != 0;
+    }
+    is_int(wrong, 0, "with room for fewer they are the first, and nothing is beyond");
+    eti_sketch_free(&d);
+}
+
 int
 main(void)
 {
@@ -467,6 +570,8 @@ main(void)
     test_many_steps();
     test_moves();
     test_files();
+    test_broken_saves();
+    test_layer_room();
     if (chdir("/") != 0 || rmdir(folder) != 0)
         ok(false, "%s is left with nothing", folder);
     et_alloc_get_stats(cx, &stats);
