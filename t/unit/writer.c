@@ -8,6 +8,7 @@
 #include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,6 +37,20 @@ sync_when_told(int fd)
     return eti_system.file.sync(fd);
 }
 
+/* W begins to write a checkpoint of one number. NONE: the algorithms it has. */
+static void
+begin_save(struct et_ctx *cx, struct eti_writer *w, int64_t step, json_t *none)
+{
+    struct eti_manifest m = {.step = step, .algorithms = none};
+    struct et_archive *a = eti_writer_archive(w);
+    snprintf(m.label, sizeof m.label, "ba%d", (int)step);
+    eti_archive_release(a);
+    eti_archive_begin(a, cx);
+    need(cx, et_archive_i64(a, "step", &step, 1));
+    need(cx, eti_archive_end(a));
+    eti_writer_start(w, &m);
+}
+
 static void
 test_polls(struct et_ctx *cx)
 {
@@ -45,14 +60,7 @@ test_polls(struct et_ctx *cx)
     need(cx, eti_writer_new(cx, scratch_folder(), -1, NULL, &w));
     ok(!eti_writer_poll(w, &result), "before the first save there is no result");
     for (int64_t step = 1; step <= SAVES; step++) {
-        struct eti_manifest m = {.step = step, .algorithms = none};
-        struct et_archive *a = eti_writer_archive(w);
-        snprintf(m.label, sizeof m.label, "ba%d", (int)step);
-        eti_archive_release(a);
-        eti_archive_begin(a, cx);
-        need(cx, et_archive_i64(a, "step", &step, 1));
-        need(cx, eti_archive_end(a));
-        eti_writer_start(w, &m);
+        begin_save(cx, w, step, none);
         bool done = eti_writer_poll(w, &result);
         ok(!done, "save %d: no result while the disk writes", (int)step);
         sem_post(&disk);
@@ -69,6 +77,36 @@ test_polls(struct et_ctx *cx)
     json_decref(none);
 }
 
+/* A save whose link cannot be set, as a folder is in its place, is one and says so. */
+static void
+test_note(struct et_ctx *cx)
+{
+    struct eti_writer *w;
+    struct eti_written result;
+    json_t *none = json_array();
+    char latest[512];
+    snprintf(latest, sizeof latest, "%s/latest", scratch_folder());
+    if (mkdir(latest, 0700) != 0)
+        bail("no folder");
+    need(cx, eti_writer_new(cx, scratch_folder(), -1, "latest", &w));
+    sem_post(&disk);
+    for (int64_t step = 10; step <= 11; step++) {
+        begin_save(cx, w, step, none);
+        if (!eti_writer_wait(w, &result))
+            bail("no result");
+        bool is_noted = strstr(result.note, "latest") != NULL;
+        ok(result.status == ET_OK && (step == 10 ? is_noted : !result.note[0]),
+           step == 10 ? "what a save could not do besides is noted"
+                      : "the next one's note is its own, and empty") ||
+            (diag("%s, '%s'", et_status_name(result.status), result.note), 0);
+        if (step == 10 && rmdir(latest) != 0)
+            bail("the folder has changed");
+    }
+    sem_wait(&disk);
+    eti_writer_free(&w);
+    json_decref(none);
+}
+
 int
 main(void)
 {
@@ -79,6 +117,7 @@ main(void)
     if (sem_init(&disk, 0, 0) != 0)
         bail("no semaphore");
     test_polls(cx);
+    test_note(cx);
     sem_destroy(&disk);
     et_ctx_free(&cx);
     return done();
