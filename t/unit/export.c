@@ -259,6 +259,32 @@ is_well_formed(const char *text)
     return depth == 0;
 }
 
+/* Where a picture says that something is: each number behind NAME=". */
+static bool
+is_below(const char *text, const char *name, double most)
+{
+    char attribute[16];
+    snprintf(attribute, sizeof attribute, " %s=\"", name);
+    for (const char *at = text; (at = strstr(at, attribute)) != NULL; at++) {
+        double v = strtod(at + strlen(attribute), NULL);
+        if (v < 0 || v > most)
+            return false;
+    }
+    return true;
+}
+
+/* Is all that has a place in a picture inside of it? */
+static bool
+is_within(const char *text)
+{
+    double width = 0, height = 0;
+    const char *box = strstr(text, "viewBox=\"0 0 ");
+    if (!box || sscanf(box, "viewBox=\"0 0 %lf %lf", &width, &height) != 2)
+        return false;
+    return is_below(text, "x", width) && is_below(text, "cx", width) &&
+           is_below(text, "y", height) && is_below(text, "cy", height);
+}
+
 static void
 test_chart(struct et_ctx *cx)
 {
@@ -285,6 +311,7 @@ test_chart(struct et_ctx *cx)
         within = within && x >= 84 && x <= 840;
     }
     ok(within, "no mark lies outside, though one is of a batch that was done again");
+    ok(is_within(text), "nothing is drawn or written outside of the picture");
     is_int(count(text, "http"), 1, "nothing is loaded from anywhere: one name space");
     free(text);
     FILE *f = fopen("/dev/null", "w");

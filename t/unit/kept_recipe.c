@@ -302,6 +302,49 @@ test_curve(struct et_ctx *cx, size_t row)
     et_recipe_free(&recipe);
 }
 
+/* The curve of a run of three epochs with SCHEDULER. */
+static void
+curve_with(struct et_ctx *cx, const char *scheduler, struct eti_curve *out)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "max_duration: 3ep\nmodel: {name: mlp, num_classes: 10}\n"
+             "optimizer: {name: sgd, lr: 0.5}\nscheduler: %s\n"
+             "train_data: {name: synthetic_images, batch_size: %d, num_samples: %d, "
+             "drop_last: false}\n",
+             scheduler, BATCH, SAMPLES);
+    struct et_recipe *recipe = read_recipe(cx, text);
+    need(cx, eti_curve_of_recipe(cx, recipe, out));
+    et_recipe_free(&recipe);
+}
+
+/* A formula draws what the number that it comes to draws. */
+static void
+test_formulas(struct et_ctx *cx)
+{
+    static const char *const pairs[][2] = {
+        {"{name: cosine, t_max: (NUM_EPOCHS - 1) * NUM_UPDATE_STEPS_PER_EPOCH ba}",
+         "{name: cosine, t_max: 16ba}"},
+        {"{name: linear, t_max: 3ep, alpha_f: 1 / (NUM_EPOCHS + 1)}",
+         "{name: linear, t_max: 3ep, alpha_f: 0.25}"},
+        {"{name: step, step_size: TRAIN_DATALOADER_LEN ba, gamma: 0.5}",
+         "{name: step, step_size: 8ba, gamma: 0.5}"},
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        struct eti_curve formula, number;
+        curve_with(cx, pairs[i][0], &formula);
+        curve_with(cx, pairs[i][1], &number);
+        ok(formula.n == number.n && formula.n == 3 * PER_EPOCH, "%s: each batch",
+           pairs[i][0]);
+        int wrong = 0;
+        for (int k = 0; k < number.n && k < formula.n; k++)
+            wrong += !(fabs(formula.rate[k] - number.rate[k]) <= 1e-12);
+        is_int(wrong, 0, "has the rate that it has with the number");
+        eti_curve_release(&formula);
+        eti_curve_release(&number);
+    }
+}
+
 int
 main(void)
 {
@@ -315,6 +358,7 @@ main(void)
     test_saving(cx);
     for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
         test_curve(cx, i);
+    test_formulas(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left allocated");
