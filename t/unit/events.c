@@ -374,6 +374,35 @@ test_tail(struct et_ctx *cx)
     et_events_close(&e);
 }
 
+/* Each format that a header may name. */
+static void
+test_formats(struct et_ctx *cx)
+{
+    struct eti_events_writer w;
+    for (int major = 0; major <= ETI_EVENTS_MAJOR + 1; major++) {
+        struct et_events *e;
+        const unsigned char bytes[2] = {(unsigned char)major, 0};
+        const bool is_known = major >= 1 && major <= ETI_EVENTS_MAJOR;
+        remove("events.log");
+        need(cx, eti_events_begin(cx, ".", id, &w));
+        eti_events_end(&w);
+        int fd = open("events.log", O_WRONLY);
+        if (pwrite(fd, bytes, sizeof bytes, 8) != (ssize_t)sizeof bytes)
+            bail("no header");
+        close(fd);
+        et_status status = et_events_open(cx, "events.log", &e);
+        ok(status == (is_known ? ET_OK : ET_EFORMAT), "a log of format %d is %s", major,
+           is_known ? "read" : "refused");
+        if (status == ET_OK)
+            et_events_close(&e);
+        else
+            ok(strstr(et_error_get(cx)->message, "has format ") != NULL,
+               "with its number: %s", et_error_get(cx)->message);
+        et_error_clear(cx);
+    }
+    remove("events.log");
+}
+
 /* Somebody cleans up in the run's directory. */
 static void
 test_removed(struct et_ctx *cx)
@@ -928,6 +957,7 @@ main(void)
     test_one_batch(cx);
     test_tail(cx);
     test_removed(cx);
+    test_formats(cx);
     test_torn(cx);
     test_damage(cx);
     test_resumes(cx);

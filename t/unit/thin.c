@@ -136,6 +136,7 @@ test_bytes(struct et_ctx *cx)
 struct tape {
     int n;
     int64_t of, most; /* batches that stand there; in one record */
+    int64_t before;   /* how many of them, when a record without numbers came */
     double sum, least, greatest, last;
     char order[256]; /* kinds, by first letters */
 };
@@ -148,8 +149,10 @@ note(void *data, const struct et_record *r)
     if (n + 1 < sizeof tape->order)
         tape->order[n] = et_record_name(r->kind)[0];
     tape->n++;
-    if (r->n == 0)
+    if (r->n == 0) {
+        tape->before = tape->of;
         return;
+    }
     const struct et_log_span one = {1, 0, r->entry[0].value, r->entry[0].value,
                                     r->entry[0].value};
     const struct et_log_span *s = r->span ? &r->span[0] : &one;
@@ -172,6 +175,47 @@ thin(struct et_ctx *cx, struct et_time interval, int per, int64_t batches)
     eti_thin_flush(&t);
     eti_thin_release(&t);
     return tape;
+}
+
+/* What says when something happened stands behind all batches before it. */
+static void
+test_place(struct et_ctx *cx)
+{
+    enum { BATCHES = 5003 };
+    static const struct {
+        enum et_record_kind kind;
+        enum et_log_level level;
+        bool is_behind;
+    } row[] = {
+        {ET_RECORD_RESUME, ET_LOG_INFO, true},
+        {ET_RECORD_COMMAND, ET_LOG_INFO, true},
+        {ET_RECORD_ANNOTATION, ET_LOG_INFO, true},
+        {ET_RECORD_LOG, ET_LOG_ERROR, true},
+        {ET_RECORD_LOG, ET_LOG_WARN, true},
+        {ET_RECORD_LOG, ET_LOG_INFO, false},
+        {ET_RECORD_HEALTH, ET_LOG_INFO, false},
+        {ET_RECORD_ALGORITHM, ET_LOG_INFO, false},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct tape tape = {.before = -1};
+        struct eti_thin t;
+        eti_thin_init(&t, cx, ET_TIME_UNSET, note, &tape);
+        for (int64_t ba = 1; ba <= BATCHES; ba++)
+            put_batch(&t, 1.7e9 + (double)ba / 1900, ba);
+        const struct et_record r = {.kind = row[i].kind,
+                                    .level = row[i].level,
+                                    .t = 1.7e9 + BATCHES / 1900.0,
+                                    .ba = BATCHES,
+                                    .text = "said"};
+        eti_thin_put(&t, &r);
+        ok(tape.before >= 0 && (tape.before == BATCHES) == row[i].is_behind,
+           "%s of level %d stands behind %s batches before it",
+           et_record_name(row[i].kind), (int)row[i].level,
+           row[i].is_behind ? "all" : "only some of the") ||
+            (diag("behind %lld of %d", (long long)tape.before, BATCHES), 0);
+        eti_thin_flush(&t);
+        eti_thin_release(&t);
+    }
 }
 
 static void
@@ -396,6 +440,7 @@ main(void)
     struct et_ctx *cx = need_ctx();
     if (chdir(scratch_folder()) != 0)
         bail("no directory for files");
+    test_place(cx);
     test_pace(cx);
     test_order(cx);
     test_odd(cx);
