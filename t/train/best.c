@@ -429,6 +429,16 @@ test_ema(struct et_ctx *cx)
         least = with.ema[i] < least ? with.ema[i] : least;
     ok(entropy_of(cx, "ema_model.safetensors") == least,
        "the file holds the average that did best");
+    struct notes worse;
+    fit_ema(cx,
+            MAKE_EMA(cx, "decay", "0.75", "greater_is_better", "true", "save_path",
+                     "most.safetensors"),
+            &worse);
+    double most = worse.ema[0];
+    for (int i = 1; i < 4; i++)
+        most = worse.ema[i] > most ? worse.ema[i] : most;
+    ok(most > worse.ema[3] && entropy_of(cx, "most.safetensors") == most,
+       "though it is not the last one");
     fit_ema(cx,
             MAKE_EMA(cx, "decay", "0.75", "evaluate_during_training", "false",
                      "save_path", "last.safetensors"),
