@@ -14,6 +14,7 @@
 #include <arpa/inet.h>
 #include <unistd.h>
 
+#include "core/base/comm.h"
 #include "dist/comm/store.h"
 #include "t/dist/group.h"
 #include "t/tap.h"
@@ -551,6 +552,61 @@ test_one(struct et_ctx *cx)
        "... and none has been");
 }
 
+static et_status
+run_as_told(void *self, const struct et_comm_call *call, char *why, size_t size)
+{
+    const et_status *told = self;
+    (void)call;
+    if (*told != ET_OK)
+        snprintf(why, size, "rank 1 is gone");
+    return *told;
+}
+
+static void
+close_none(void *self, bool failed)
+{
+    (void)self;
+    (void)failed;
+}
+
+/* What comes of a barrier: "" or its error. */
+static const char *
+meets(struct et_ctx *cx, struct et_comm *c)
+{
+    static char text[2048];
+    et_error_clear(cx);
+    et_status status = et_comm_barrier(cx, c);
+    snprintf(text, sizeof text, "%s", status == ET_OK ? "" : et_error_get(cx)->message);
+    et_error_clear(cx);
+    return text;
+}
+
+/* What a rank did wrong by itself is over when something new begins. Another one that is
+ * gone stays gone. */
+static void
+test_begin(struct et_ctx *cx)
+{
+    static const struct et_comm_class told = {
+        .name = "told", .run = run_as_told, .close = close_none};
+    et_status status = ET_OK;
+    struct et_comm *c;
+    if (et_comm_new(cx, &told, &status, 0, 2, &c) != ET_OK)
+        bail("no communicator");
+    eti_comm_fail(c, ET_EIO);
+    is_str(meets(cx, c), "rank 0 has failed", "a rank that failed meets nobody");
+    eti_comm_begin(c);
+    is_str(meets(cx, c), "", "when something new begins it does");
+    status = ET_EPEER;
+    is_str(meets(cx, c), "rank 1 is gone", "another rank is gone");
+    status = ET_OK;
+    eti_comm_begin(c);
+    is_str(meets(cx, c), "rank 1 is gone", "it stays gone when something new begins");
+    eti_comm_fail(c, ET_EIO);
+    eti_comm_begin(c);
+    is_str(meets(cx, c), "rank 1 is gone", "and when this one fails, too");
+    et_comm_close(&c);
+}
+
 static void
 test_ranks(struct et_ctx *cx)
 {
@@ -584,6 +640,7 @@ main(void)
     test_place(cx);
     test_listener(cx);
     test_one(cx);
+    test_begin(cx);
     if (group_possible())
         test_ranks(cx);
     else

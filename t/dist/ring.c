@@ -78,6 +78,35 @@ test_order(struct et_ctx *cx)
     etd_ring_free(&ring);
 }
 
+/* The head of a record, more of them than there are slots: nothing of the record that
+ * was in its slot before stays. */
+static void
+test_heads(struct et_ctx *cx)
+{
+    struct et_log_entry entry = {.name = "loss/train/total", .value = 1};
+    struct etd_ring *ring;
+    struct et_record r;
+    int wrong = 0;
+    need(cx, etd_ring_new(cx, &ring));
+    for (int i = 0; i < 3 * ETD_RING_SLOTS; i++) {
+        const struct et_record told = {.kind = i % 3 ? ET_RECORD_BATCH : ET_RECORD_RUN,
+                                       .t = 0.5 + i,
+                                       .seq = 1 + i,
+                                       .ep = 2 + i,
+                                       .ba = 3 + i,
+                                       .sp = i % 5 ? 4 + i : 0,
+                                       .rank = i % 7,
+                                       .entry = &entry,
+                                       .n = 1};
+        wrong += !etd_ring_put(ring, &told) || !etd_ring_take(ring, &r) ||
+                 r.kind != told.kind || r.t != told.t || r.seq != told.seq ||
+                 r.ep != told.ep || r.ba != told.ba || r.sp != told.sp ||
+                 r.rank != told.rank;
+    }
+    is_int(wrong, 0, "each record has its own time, place and rank");
+    etd_ring_free(&ring);
+}
+
 /* Each kind of record with a text, between two batches. */
 static void
 test_texts(struct et_ctx *cx)
@@ -666,6 +695,7 @@ main(void)
     struct et_ctx *cx = need_ctx();
     (void)signal(SIGPIPE, SIG_IGN);
     test_order(cx);
+    test_heads(cx);
     test_texts(cx);
     test_overflow(cx);
     test_names(cx);

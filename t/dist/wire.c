@@ -886,6 +886,32 @@ test_answers(void)
        "a PING is no answer");
 }
 
+/* Digits of a run's id, and what is none. */
+static void
+test_run_ids(void)
+{
+    static const char good[] = "00017f80ff10a5c0deadbeef01234567";
+    static const unsigned char bytes[ETD_RUN_ID] = {0x00, 0x01, 0x7f, 0x80, 0xff, 0x10,
+                                                    0xa5, 0xc0, 0xde, 0xad, 0xbe, 0xef,
+                                                    0x01, 0x23, 0x45, 0x67};
+    unsigned char id[ETD_RUN_ID];
+    char text[sizeof good + 1];
+    int taken = 0;
+    ok(etd_run_id(good, id) && memcmp(id, bytes, sizeof id) == 0,
+       "32 digits are the bytes of a run's id");
+    ok(!etd_run_id(NULL, id) && !etd_run_id("", id) && !etd_run_id(good + 1, id),
+       "nothing, and a digit less, are none");
+    snprintf(text, sizeof text, "%s0", good);
+    ok(!etd_run_id(text, id), "nor is a digit more");
+    for (size_t i = 0; i < sizeof good - 1; i++)
+        for (const char *other = "gAF -/:`"; *other; other++) {
+            snprintf(text, sizeof text, "%s", good);
+            text[i] = *other;
+            taken += etd_run_id(text, id);
+        }
+    is_int(taken, 0, "nor is a text with anything else at any place");
+}
+
 int
 main(void)
 {
@@ -907,6 +933,7 @@ main(void)
     test_negative_revision();
     test_texts_of_commands();
     test_answers();
+    test_run_ids();
     et_ctx_free(&cx);
     return done();
 }
