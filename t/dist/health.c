@@ -13,6 +13,7 @@
 #include "core/base/seams.h"
 #include "core/graph/graph_impl.h"
 #include "dist/run/rank_impl.h"
+#include "etude/algorithm.h"
 #include "etude/state.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -269,6 +270,65 @@ test_whole_batches(void)
     et_ctx_free(&cx);
 }
 
+/* ---- algorithms ---- */
+
+struct told {
+    struct et_sink sink;
+    char text[512];
+};
+
+static void
+take_told(struct et_sink *sink, const struct et_record *r)
+{
+    struct told *t = (struct told *)sink;
+    size_t at = strlen(t->text);
+    at += (size_t)snprintf(t->text + at, sizeof t->text - at, "%s", r->text);
+    for (int i = 0; i < r->n; i++)
+        at += (size_t)snprintf(t->text + at, sizeof t->text - at, " %s %g",
+                               r->entry[i].name, r->entry[i].value);
+    snprintf(t->text + at, sizeof t->text - at, "; ");
+}
+
+/* At the end rank 0 tells what each algorithm has done; no other rank does. */
+static void
+test_algorithms(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct et_algorithm ema = {.type = et_algorithm_find("ema"),
+                               .count = {40, 30, 25, 0.5}};
+    struct et_algorithm mixup = {
+        .type = et_algorithm_find("mixup"), .off = true, .count = {4, 3, 2, 0.25}};
+    struct et_algorithm *both[] = {&ema, &mixup};
+    for (int number = 0; number < 2; number++) {
+        struct told told = {.sink = {.write = take_told}};
+        struct etd_rank rank = {.cx = cx, .world = 2, .rank = number};
+        struct et_state s = {.cx = cx,
+                             .timestamp = {.batch = 50},
+                             .algorithms = both,
+                             .n_algorithms = 2};
+        struct et_callback *c;
+        struct et_comm *comm;
+        struct et_log *log;
+        need(cx, et_log_new(cx, &told.sink, &log));
+        need(cx, etd_board_new(cx, 1, &rank.board));
+        need(cx, et_comm_new(cx, &others, NULL, 0, 1, &comm));
+        need(cx, etd_rank_watch(&rank, comm, &c));
+        need(cx, c->type->run(c, ET_EVENT_FIT_END, &s, log));
+        is_str(told.text,
+               number > 0 ? ""
+                          : "ema fired 40 applied 30 ms 10 last_ba 25 off 0; "
+                            "mixup fired 4 applied 3 ms 5 last_ba 2 off 1; ",
+               "rank %d %s", number,
+               number > 0 ? "says nothing of algorithms"
+                          : "tells of each algorithm's events, batches and time");
+        et_log_free(&log);
+        et_callback_free(&c);
+        et_comm_close(&comm);
+        etd_board_free(&rank.board);
+    }
+    et_ctx_free(&cx);
+}
+
 int
 main(void)
 {
@@ -281,6 +341,7 @@ main(void)
     int pipes[2];
     test_pause();
     test_whole_batches();
+    test_algorithms();
     if (pipe(pipes) != 0)
         bail("no pipe");
     need(cx, et_device_open(cx, "ref", 0, 1, &state.dev));
