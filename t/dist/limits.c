@@ -270,6 +270,31 @@ fill_model(void)
     talk_tell(&watch, 1, 0);
 }
 
+/* A viewer that had a snapshot, and then falls out of what is sent again, gets another
+ * from its first part on. */
+static void
+test_second_snapshot(void)
+{
+    enum { CREDIT = 1000 };
+    int64_t size = wide_bytes(), n = (8 * MIB + size - 1) / size;
+    struct talk v = talk_open(&h);
+    if (talk_hello(&v, -1, CREDIT, NULL) != ETD_WELCOME)
+        bail("a viewer is not served: %s", v.code);
+    ok(talk_until(&v, ETD_SNAP_END) == ETD_SNAP_END && v.chunks > 0,
+       "a viewer begins with a snapshot");
+    int64_t before = v.chunks;
+    talk_tell(&watch, (int)n + CREDIT, WIDE);
+    talk_settle(&h);
+    (void)talk_ping(&v, 65536);
+    talk_tell(&watch, 1, 0);
+    while (v.seq < h.log.seq && !talk_is_over(talk_hear(&v)))
+        ;
+    is_int(v.seq, h.log.seq, "it falls behind, gives credit, and has all again");
+    ok(v.chunks > before, "with another snapshot (%d parts, %d before)", (int)v.chunks,
+       (int)before);
+    talk_close(&v);
+}
+
 /* More than the 24 MiB of snapshots that a hub holds at once, to viewers of whom each
  * is a second later than the last. */
 static void
@@ -627,11 +652,39 @@ test_strangers(void)
     talk_close(&v);
 }
 
+/* N messages of somebody who has said no HELLO; none is answered. */
+static void
+say_bye(struct talk *v, int n)
+{
+    for (int i = 1; i <= n; i++) {
+        struct etd_out o = talk_say(ETD_BYE, 0);
+        talk_send(v, &o);
+        if (i % 100 == 0)
+            talk_settle(&h);
+    }
+}
+
+/* 1,000 at one moment, and as many of the 500 of half a second later that a HELLO is
+ * among them. */
+static void
+test_many_strangers(void)
+{
+    talk_pass(&watch, 1);
+    struct talk v = talk_open(&h);
+    say_bye(&v, 1000);
+    talk_pass(&watch, 0.5);
+    say_bye(&v, 450);
+    ok(talk_hello(&v, h.log.seq, 0, NULL) == ETD_WELCOME && goes_on(&v),
+       "1,000 messages of strangers a second are looked at");
+    talk_close(&v);
+}
+
 static const struct talk_limit limits[] = {
     {"5.7", "256 messages, unless a viewer grants others", test_credit},
     {"5.7", "65,536 messages of credit", test_most_credit},
     {"5.7", "credit for the parts of a snapshot", test_snapshot_credit},
     {"5.7", "1 s for which a snapshot is shared", test_snapshot_shared},
+    {"5.7", "a second snapshot", test_second_snapshot},
     {"5.7", "8 MiB for 10 s", test_eight_mib},
     {"5.7", "8 MiB, twice for less", test_eight_mib_twice},
     {"5.7", "32 MiB at once", test_32_mib},
@@ -651,6 +704,7 @@ static const struct talk_limit limits[] = {
     {"5.10", "another major version", test_major},
     {"5.10", "a later minor version", test_unknown},
     {"5.5", "HELLO first", test_strangers},
+    {"5.9", "1,000 messages of strangers a second", test_many_strangers},
     {"5.7", "24 MiB of snapshots at once", test_snapshot_room},
 };
 
