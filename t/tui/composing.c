@@ -186,6 +186,8 @@ test_layers(void)
                   "dropout\n",
                   "    - residual:\n        - dropout\n    - relu # plain\n", "2 relu",
                   "one is moved");
+    layers_become("<down><enter>]<enter>[", "relu", "relu", "1 relu",
+                  "the list opens at the layer that was moved, which is moved back");
     layers_become("<enter>agelu<enter>", "    - relu # plain\n",
                   "    - gelu\n    - relu # plain\n", "1 gelu",
                   "one is chosen from the list, and stands behind");

@@ -57,6 +57,14 @@ check_size(int rows, int cols, const struct tui_monitor_needs *needs)
     all[TUI_M_PARTS + 1] = f.message;
     all[TUI_M_PARTS + 2] = f.hints;
     check(all, TUI_M_PARTS + 3, rows, cols);
+    static const struct {
+        int border, part;
+    } below[] = {{TUI_M_BELOW_CHARTS, TUI_M_RANKS}, {TUI_M_BELOW_RANKS, TUI_M_EVENTS}};
+    for (int i = 0; i < 2; i++) {
+        const struct tui_rect at = l.border[below[i].border].at;
+        if (is_shown(at) && at.y != l.part[below[i].part].y)
+            fault(rows, cols, "a border is not where the part below it begins", i);
+    }
     if (rows >= 24 && cols >= 80 && needs->only < 0) {
         int area = 0;
         for (int i = 0; i < TUI_M_PARTS + 3; i++)

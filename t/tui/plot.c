@@ -266,6 +266,40 @@ test_not_finite(void)
     free(text);
 }
 
+/* A line whose last values leave the scale, by more and more, and then are not finite:
+ * wherever that is, one sign says that it failed. */
+static void
+test_failed_edge(void)
+{
+    enum { STEADY = 8, LINE = STEADY + 2, STEPS = 400 };
+    struct tui_point p[LINE];
+    const struct tui_plot_line line = {.point = p,
+                                       .n = LINE,
+                                       .role = TUI_S1,
+                                       .mark = '*',
+                                       .kind = TUI_PLOT_LAST,
+                                       .reach = 0.1};
+    const struct tui_plot plot = {.from = 0,
+                                  .to = LINE - 1,
+                                  .line = &line,
+                                  .n_lines = 1,
+                                  .done = NAN,
+                                  .cursor = NAN};
+    int wrong = 0;
+    for (int i = 0; i < STEADY; i++)
+        p[i] = drawn_point(i, i % 2 ? 0.1 : -0.1);
+    p[STEADY + 1] = drawn_point(STEADY + 1, NAN);
+    for (int side = -1; side <= 1; side += 2)
+        for (int k = 0; k < STEPS; k++) {
+            p[STEADY] = drawn_point(STEADY, side * (0.05 + 0.001 * k));
+            char *text = drawn_text(cx, &plot, ETI_PLOT_ASCII, 8, 28);
+            const char *sign = strchr(text, 'x');
+            wrong += !sign || strchr(sign + 1, 'x');
+            free(text);
+        }
+    is_int(wrong, 0, "a line that fails outside of the scale has one sign at its edge");
+}
+
 /* One value of 7e23 in a descent, all of them finite. */
 static void
 test_burst(void)
@@ -504,6 +538,7 @@ main(void)
     test_smooth();
     test_empty();
     test_not_finite();
+    test_failed_edge();
     test_burst();
     test_dashes();
     test_points();
