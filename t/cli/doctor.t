@@ -84,6 +84,26 @@ grep -qF OMP_NUM_THREADS out
 is $? 1 "and OMP_NUM_THREADS that is all of them is as it should be"
 HOME=relative run doctor --json
 found disk note "no place for the cache" "and a home that is none"
+
+# What a control group allows, where a test may mount folders of its own.
+# allowed TEXT: doctor, with that as the memory its group may have
+allowed() {
+    # shellcheck disable=SC2016
+    unshare -rm sh -c 'mount -t tmpfs none /sys/fs/cgroup && echo "$1" >/sys/fs/cgroup/memory.max &&
+        exec "$2" doctor --json' sh "$1" "$etude" >out 2>err
+}
+if unshare -rm mount -t tmpfs none /sys/fs/cgroup 2>/dev/null; then
+    allowed 67108864
+    found memory note "the control group allows 67.1 MB" "a limit of the control group is told"
+    for none in max 9223372036854771712; do
+        allowed $none
+        found memory ok "available" "of memory.max $none"
+        grep -qF "the control group allows" out
+        is $? 1 "nothing is said: it is no limit"
+    done
+else
+    for one in 1 2 3 4 5; do skip "no mounts of its own ($one)"; done
+fi
 run doctor now
 exits 64 "an operand: exit 64"
 finish

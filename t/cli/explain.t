@@ -146,6 +146,15 @@ done
 run explain r.yaml model.initializer='[kaiming_normal, bn_uniform]'
 says out "initializer          kaiming_normal, bn_uniform" "and those that it names"
 
+# What is off is part of no plan.
+run explain r.yaml algorithms='[mixup, label_smoothing, ema]' algorithms.label_smoothing=false
+exits 0 "a recipe one of whose algorithms is off is explained"
+grep -qx "algorithms           mixup, ema" out
+ok $? "without it"
+run explain r.yaml algorithms='[mixup]' algorithms.mixup=false
+grep -qx "algorithms           none" out
+ok $? "and where it was the only one there is none"
+
 # Parameter groups: counted, with their rates, decays and schedules.
 cat >groups.yaml <<'R'
 max_duration: 1ep

@@ -192,6 +192,8 @@ run worker list lab --json
 is "$(tr -d ' \n' <out | sed 's/"rtt_ms":[0-9.e-]*/"rtt_ms":T/; s/"host":"[^"]*"/"host":"H"/; s/"cores":[0-9]*/"cores":N/; s/"version":"[^"]*"/"version":"V"/')" \
     '[{"name":"lab","address":"ssh://lab","state":"ready","why":"","host":"H","version":"V","role":"operator","cores":N,"gpus":0,"rtt_ms":T}]' \
     "the list has it in JSON"
+# (Nothing goes to another process and back in five microseconds.)
+is "$(sed -n 's/^ *"rtt_ms": \([0-9.e-]*\).*/\1/p' out | awk '{ print ($1 > 0.005) }')" 1 "with its time there and back in ms"
 run worker runs lab --json
 is "$(grep -c '"state": "finished"' out)" 6 "and its runs, with their states"
 

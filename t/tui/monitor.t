@@ -103,6 +103,8 @@ says out "wrote brisk-otter-loss-train.csv" "E writes the chart's series"
 is "$(wc -l <brisk-otter-loss-train.csv)" 3826 "a line for each batch below the head"
 run attach otter --dump-screen 80x24 --ascii --keys 'Et'
 says brisk-otter-loss-train.txt "[2 Monitor]" "or the screen as text"
+grep -qF "export this chart" brisk-otter-loss-train.txt
+is $? 1 "without the menu that it was chosen from"
 run attach otter --dump-screen 80x24 --ascii --keys 'Ec'
 says out "File exists" "and never over another file"
 # Why a rank is slow, by its own figures: how long its parts take, what it used of the
