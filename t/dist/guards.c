@@ -21,6 +21,7 @@
 #include <zmq.h>
 
 #include "dist/comm/store_impl.h"
+#include "dist/hub/client.h"
 #include "dist/wire/auth.h"
 #include "dist/wire/endpoint.h"
 #include "dist/wire/errors.h"
@@ -262,6 +263,71 @@ call_impostor(enum impostor how)
     close(c);
     close(fd);
     return got;
+}
+
+/* A viewer of a server that is not the one known has no reason to try again. */
+static void
+test_denied_viewer(void)
+{
+    char to[ETD_ADDRESS];
+    struct etd_client *c;
+    int fd = listen_as_impostor(to);
+    const struct etd_client_options o = {
+        .channel = {.target = to, .keys = &ann, .server = server.public_key}};
+    if (etd_client_open(h.cx, &o, &c) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    int line = impersonate(fd, IN_CLEAR);
+    const struct etd_client_status *s = etd_client_status(c);
+    double end = eti_system.monotonic() + 120;
+    while (!*s->code && eti_system.monotonic() < end) {
+        struct pollfd p = {.fd = etd_client_fd(c), .events = POLLIN};
+        (void)poll(&p, 1, 100);
+        if (etd_client_step(c) != ET_OK)
+            bail("%s", et_error_get(h.cx)->message);
+    }
+    is_str(s->code, "KEY", "a viewer is told that it is the key");
+    is_int((int)s->link, ETD_LINK_REFUSED, "and does not try again");
+    etd_client_close(&c);
+    close(line);
+    close(fd);
+}
+
+/* What a caller gave a viewer is its own: it comes again after the caller has written
+ * over all of that. */
+static void
+test_copied_texts(void)
+{
+    char to[ETD_ADDRESS], key[sizeof server.public_key];
+    struct etd_keys own = ann;
+    struct etd_client *c;
+    int fd = listen_as_impostor(to);
+    memcpy(key, server.public_key, sizeof key);
+    const struct etd_client_options o = {
+        .channel = {.target = to, .keys = &own, .server = key}};
+    if (etd_client_open(h.cx, &o, &c) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    memset(to, 'x', sizeof to - 1);
+    memset(key, 0x20, sizeof key - 1); /* no key has blanks */
+    memset(&own, 'x', sizeof own);
+    close(impersonate(fd, LEAVES));
+    const struct etd_client_status *s = etd_client_status(c);
+    bool again = false, gone = false;
+    double end = eti_system.monotonic() + 60;
+    while (!again && eti_system.monotonic() < end) {
+        struct pollfd p[] = {{.fd = fd, .events = POLLIN},
+                             {.fd = etd_client_fd(c), .events = POLLIN}};
+        (void)poll(p, 2, 100);
+        again = gone && p[0].revents & POLLIN;
+        if (etd_client_step(c) != ET_OK)
+            bail("%s", et_error_get(h.cx)->message);
+        if (!gone && s->link == ETD_LINK_DISCONNECTED) {
+            gone = true;
+            etd_client_retry(c);
+        }
+    }
+    ok(gone && again, "a viewer calls again where it called, with the keys it had");
+    etd_client_close(&c);
+    close(fd);
 }
 
 static void
@@ -538,6 +604,8 @@ static const struct talk_limit limits[] = {
     {"7.1", "a socket that is removed is there again", test_place},
     {"7.2", "a stranger is turned away, or nothing listens", test_stranger},
     {"7.3", "a server with another key is refused", test_impostor},
+    {"7.3", "a viewer of one does not try again", test_denied_viewer},
+    {"7.3", "a viewer's keys are its own", test_copied_texts},
     {"7.3", "a removed key is cut within 2 s", test_removed_key},
     {"7.3", "until=DATE", test_expired_key},
     {"7.3", "a hub is not dumpable", test_hub_memory},

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "core/base/seams.h"
@@ -367,6 +368,76 @@ test_packets(void)
     etd_bytes_free(&b);
 }
 
+/* ---- signals ---- */
+
+static atomic_int interrupts;
+
+static void
+interrupt(int number)
+{
+    (void)number;
+    atomic_fetch_add(&interrupts, 1);
+}
+
+/* What comes out of a pipe that nobody reads until the writer has been interrupted. */
+struct late_reader {
+    int fd;
+    size_t n;
+    char bytes[1 << 17];
+};
+
+static void *
+read_late(void *data)
+{
+    struct late_reader *l = data;
+    for (int i = 0; i < 10000 && atomic_load(&interrupts) < 5; i++)
+        usleep(1000);
+    for (ssize_t got; (got = read(l->fd, l->bytes + l->n, sizeof l->bytes - l->n)) > 0;)
+        l->n += (size_t)got;
+    return NULL;
+}
+
+/* A signal while a packet waits for room in the pipe does not cut it off. */
+static void
+test_interrupted(struct et_ctx *cx)
+{
+    enum { LONG = 60000 };
+    static struct late_reader late;
+    static char body[LONG];
+    const struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
+    struct sigaction act = {.sa_handler = interrupt}, before; /* calls do not go on */
+    struct etd_sender *s;
+    struct etd_packet f;
+    sigset_t alarm, mask;
+    pthread_t thread;
+    size_t used;
+    int pipes[2];
+    if (pipe(pipes) != 0 || fcntl(pipes[1], F_SETPIPE_SZ, 4096) < 0)
+        bail("no pipe");
+    memset(body, 'x', sizeof body);
+    late.fd = pipes[0];
+    need(cx, etd_sender_start(cx, pipes[1], 0, &s));
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, &mask);
+    if (pthread_create(&thread, NULL, read_late, &late) != 0)
+        bail("no thread");
+    sigaction(SIGALRM, &act, &before);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    etd_sender_put(s, ETD_PACKET_OUT, body, sizeof body);
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    etd_sender_stop(&s);
+    close(pipes[1]);
+    pthread_join(thread, NULL);
+    close(pipes[0]);
+    ok(etd_packet_next(late.bytes, late.n, &f, &used) == 1 && f.n == LONG &&
+           memcmp(f.body, body, LONG) == 0,
+       "a packet is whole, whatever signals came while it was written (%d)",
+       atomic_load(&interrupts));
+}
+
 /* A packet of the longest kind, and one a byte longer, which is left out whole, without
  * what stands before and behind it. */
 static void
@@ -706,6 +777,7 @@ main(void)
     test_packets();
     test_longest();
     test_sender(cx);
+    test_interrupted(cx);
     test_flush();
     test_stuck(cx);
     test_dropped();
