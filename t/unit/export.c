@@ -326,6 +326,28 @@ test_chart(struct et_ctx *cx)
     clean();
 }
 
+/* More notes than a chart has room for: the first ones are there. */
+static void
+test_many_marks(struct et_ctx *cx)
+{
+    enum { NOTES = 70, ROOM = 64 };
+    const struct et_log_entry entry = {.name = "loss/train/total", .value = 1};
+    struct et_run *run = begin(cx);
+    for (int ba = 1; ba <= NOTES; ba++) {
+        char note[16];
+        snprintf(note, sizeof note, "note %d.", ba);
+        write_records(run, ET_RECORD_METRIC, ba, NULL, &entry, 1);
+        write_records(run, ET_RECORD_ANNOTATION, ba, note, NULL, 0);
+    }
+    et_run_close(&run);
+    char *text = text_of(cx, eti_export_svg, NULL);
+    is_int(count(text, "<title>note "), ROOM, "of %d notes a chart has %d", NOTES,
+           ROOM);
+    ok(strstr(text, "note 64.") && !strstr(text, "note 65."), "which are the first");
+    free(text);
+    clean();
+}
+
 /* A panel's title has the series' unit, by how its name begins and ends. */
 static void
 test_units(struct et_ctx *cx)
@@ -529,6 +551,7 @@ main(void)
     test_lines(cx);
     test_tensorboard(cx);
     test_chart(cx);
+    test_many_marks(cx);
     test_units(cx);
     test_spans(cx);
     test_colours(cx);

@@ -13,9 +13,11 @@
 #include <unistd.h>
 
 #include "core/assemble/curve.h"
+#include "core/assemble/parts.h"
 #include "core/assemble/saving.h"
 #include "core/checkpoint/store.h"
 #include "etude/checkpoint.h"
+#include "etude/diagnostic.h"
 #include "etude/sched.h"
 #include "etude/trainer.h"
 #include "t/data/fixture.h"
@@ -302,6 +304,31 @@ test_curve(struct et_ctx *cx, size_t row)
     et_recipe_free(&recipe);
 }
 
+/* ---- refusals ---- */
+
+/* What a part says is wrong gets the part's place; an error that has a code says by
+ * itself where it is, and keeps both. */
+static void
+test_refused(struct et_ctx *cx)
+{
+    struct et_recipe *recipe = read_recipe(cx, PLAIN);
+    for (int code = 0; code <= ET_E_SYSTEM_LIMIT; code += ET_E_SYSTEM_LIMIT) {
+        (void)ET_FAIL(cx, ET_EINVAL, "it will not do");
+        if (code)
+            et_error_set_code(cx, code);
+        is_int(eti_part_refused(cx, &recipe->model, "model", -1, ET_EINVAL), ET_EINVAL,
+               "an error of a part stays one");
+        const struct et_error *e = et_error_get(cx);
+        ok(e->code == code &&
+               (code ? strcmp(e->message, "it will not do") == 0
+                     : strstr(e->message, "model: it will not do") != NULL),
+           code ? "with a code it is what it was" : "without a code it has a place") ||
+            (diag("%d: %s", e->code, e->message), 0);
+        et_error_clear(cx);
+    }
+    et_recipe_free(&recipe);
+}
+
 /* The curve of a run of three epochs with SCHEDULER. */
 static void
 curve_with(struct et_ctx *cx, const char *scheduler, struct eti_curve *out)
@@ -359,6 +386,7 @@ main(void)
     for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
         test_curve(cx, i);
     test_formulas(cx);
+    test_refused(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left allocated");

@@ -211,6 +211,19 @@ comparing(void)
     ok(d.different == 4 && isinf(d.max), "NaN differs from every number");
     d = compare(four, a, 16, four, odd, 16);
     ok(d.different == 4 && isinf(d.max), "and every number from NaN");
+    int wrong = 0;
+    for (int i = 0; i < 3 * 4; i++) {
+        const float not_finite[] = {NAN, INFINITY, -INFINITY};
+        float c[4];
+        memcpy(c, a, sizeof c);
+        c[i % 4] = not_finite[i / 4];
+        for (int k = 0; k < 2; k++) {
+            d = compare(four, k ? c : a, 16, four, k ? a : c, 16);
+            wrong += d.different != 1 || !isinf(d.max) || !isinf(d.rms);
+        }
+    }
+    is_int(wrong, 0,
+           "one value that is not finite is without end away, on either side");
     d = compare(one, big, 8, one, bigger, 8);
     ok(d.different == 1 && d.max == 1, "integers past 2^53 are told apart");
 }
