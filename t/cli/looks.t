@@ -143,9 +143,11 @@ is "$code:$(grep -c 'no weights' err)" 0:0 "one of weights that the recipe names
 
 run estimate r.yaml optimizer.momentum=0.9 --json
 checkpoint=$(field checkpoint_bytes) weights=$(field weights_bytes) params=$(field params)
+step=$(below train flops) look=$(below eval flops)
 run estimate r.yaml optimizer.momentum=0.9
 is "$(sed -n 's/^checkpoint *\([0-9.]*\) .*, \([0-9.]*\) .*/\1 \2/p' out | awk '{print ($1 > 1.9 * $2)}')" 1 "a checkpoint with momentum has twice what the model has"
 is "$(echo "$checkpoint $weights $params" | awk '{print ($1 > 1.9 * $2 && $2 >= 4 * $3)}')" 1 "also in JSON"
+is "$(echo "$step $look" | awk '{print ($2 > 0 && $1 > 2 * $2)}')" 1 "and a step has more than twice the operations of an evaluation's"
 
 run explain r.yaml --json scheduler=constant
 is "$(sed -n '/"highest"/,/}/s/.*"ba": \([0-9]*\).*/\1/p' out)" 0 "of equal rates the first is the highest"

@@ -307,10 +307,13 @@ test_paste(void)
 static void
 test_broken(void)
 {
+    static const char *const line[] = {"model: mlp", "max_duration: [", "seed: 3", ""};
     struct tui_app *app = open_app("model: mlp\nmax_duration: [\nseed: 3\n");
     press(app, "e");
     const struct compose *c = tui_app_state(app, TUI_IN_compose);
-    ok(c->is_editing && c->line > 0, "e edits the line with the fault");
+    ok(c->is_editing && c->line > 0 && c->line <= 4, "e edits the line with the fault");
+    is_str(c->field.text, line[c->line > 0 && c->line <= 4 ? c->line - 1 : 3],
+           "as it stands there");
     press(app, "<ctrl-u>max_duration: 5ba<enter>");
     ok(strstr(sketch_of(app)->text, "max_duration: 5ba\n") != NULL, "which is taken");
     tui_app_free(&app);
