@@ -166,6 +166,30 @@ test_requests(struct tui_source *hub)
     et_error_clear(h.cx);
 }
 
+/* Has the line come? (Lines that were read do not come again.) */
+static bool
+has_word(const struct tui_source *s)
+{
+    static bool found;
+    struct tui_log_line l;
+    while (s->class->line((struct tui_source *)(uintptr_t)s, &l))
+        found = found || strcmp(l.text, "a word of rank 0") == 0;
+    return found;
+}
+
+/* A hub has no files to read logs from: what ranks report comes with the records. */
+static void
+test_words(struct tui_source *hub)
+{
+    const struct et_record r = {.kind = ET_RECORD_LOG,
+                                .level = ET_LOG_WARN,
+                                .t = 1e9,
+                                .text = "a word of rank 0"};
+    eti_events_write(&h.log, &r);
+    eti_events_flush(&h.log);
+    ok(wait_for(hub, has_word), "what a rank reports is a line of the log");
+}
+
 /* A hub that says nothing for a while still has what it was asked for. */
 static void
 test_stale(struct tui_source *hub)
@@ -385,6 +409,7 @@ main(void)
 
     house_tell(&h, 100);
     ok(wait_for(hub, has_all), "what happens then is seen");
+    test_words(hub);
     test_requests(hub);
     test_stale(hub);
     test_late();
