@@ -84,6 +84,20 @@ kinds(struct et_ctx *cx, struct et_comm *c, void *data)
     return 0;
 }
 
+/* The threads of the ranks' connections take no signals; the rank itself does. */
+static int
+signals(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    static const int all[] = {SIGINT, SIGTERM, SIGUSR1, SIGCHLD};
+    sigset_t blocked;
+    (void)cx, (void)c, (void)data;
+    pthread_sigmask(SIG_BLOCK, NULL, &blocked);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (sigismember(&blocked, all[i]) != 0)
+            return WRONG("signal %d is blocked", all[i]);
+    return 0;
+}
+
 static int
 others(struct et_ctx *cx, struct et_comm *c, void *data)
 {
@@ -581,8 +595,8 @@ meets(struct et_ctx *cx, struct et_comm *c)
     return text;
 }
 
-/* What a rank did wrong by itself is over when something new begins. Another one that is
- * gone stays gone. */
+/* What a rank did wrong by itself is over when something new begins. Another rank that
+ * is gone stays gone. */
 static void
 test_begin(struct et_ctx *cx)
 {
@@ -590,6 +604,9 @@ test_begin(struct et_ctx *cx)
         .name = "told", .run = run_as_told, .close = close_none};
     et_status status = ET_OK;
     struct et_comm *c;
+    is_int(et_comm_new(cx, NULL, NULL, 0, 2, &c), ET_EINVAL,
+           "a communicator has a class");
+    et_error_clear(cx);
     if (et_comm_new(cx, &told, &status, 0, 2, &c) != ET_OK)
         bail("no communicator");
     eti_comm_fail(c, ET_EIO);
@@ -613,6 +630,8 @@ test_ranks(struct et_ctx *cx)
     for (int world = 2; world <= 4; world++) {
         ok(group_run(world, sums, NULL), "%d ranks add up arrays of any length", world);
         ok(group_run(world, kinds, NULL), "%d ranks reduce f32, f64, i64 and u8",
+           world);
+        ok(group_run(world, signals, NULL), "%d ranks that have met take signals",
            world);
         ok(group_run(world, others, NULL), "%d ranks gather, broadcast, scatter",
            world);

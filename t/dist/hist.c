@@ -136,6 +136,28 @@ test_range(void)
     etd_hist_free(&h);
 }
 
+/* Where the log cannot be read an answer has no points: not those of the one before. */
+static void
+test_gone(void)
+{
+    static int64_t ba[POINTS + 1];
+    const int64_t most = 100;
+    int64_t id;
+    struct etd_hist *h;
+    need(cx, etd_hist_new(cx, ".", &readers, &h));
+    for (int i = 0; i < 3; i++) {
+        if (i > 0 &&
+            rename(i == 1 ? "events.log" : "away", i == 1 ? "away" : "events.log"))
+            bail("the log cannot be moved");
+        ask(h, i, "loss", 11, 20, &most);
+        is_int(answer(h, ba, &id), i == 1 ? 0 : 10, "%s",
+               i == 0   ? "there are ten points"
+               : i == 1 ? "without the log there are none"
+                        : "and when it is back there are ten again");
+    }
+    etd_hist_free(&h);
+}
+
 /* Twenty questions wait; one more is left out, and the next is asked when one of them
  * is answered. */
 static void
@@ -197,6 +219,7 @@ main(void)
     write_log();
     test_most();
     test_range();
+    test_gone();
     test_waiting();
     test_turns();
     et_ctx_free(&cx);
