@@ -6,7 +6,7 @@
  *
  * A row of columns is what the window at a pixel sees. Rows are copied out of x by
  * strides, or, where windows reach over its edge, out of a copy of x amid zeros: the
- * frame. Groups are not for it. */
+ * frame. Convolutions of one group alone. */
 #include <string.h>
 
 #include "kernels/cpu/onednn.h"
