@@ -47,20 +47,31 @@ def compare(name, w, args):
         print(f"    NOT THE SAME WORK: {why}", flush=True)
 
 
-def main():
-    args = argparse.ArgumentParser(description="two builds of Etude in turns")
-    args.add_argument("first")
-    args.add_argument("second")
+def options(args):
+    """Adds those that say which rows take turns, and how."""
     args.add_argument("--work", help="rows, with commas; else all")
     args.add_argument("--windows", type=int, default=8)
     args.add_argument("--seconds", type=float, default=2.0, help="of a window")
     args.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     args.add_argument("--tiny", action="store_true", help="the same with toys")
+
+
+def chosen(program, work, table):
+    """The names of WORK, or all of TABLE's; ends PROGRAM where there is no such row."""
+    names = work.split(",") if work else list(table)
+    if unknown := set(names) - set(table):
+        sys.exit(f"{program}: there is no row {unknown.pop()}; there are {', '.join(table)}")
+    return names
+
+
+def main():
+    args = argparse.ArgumentParser(description="two builds of Etude in turns")
+    args.add_argument("first")
+    args.add_argument("second")
+    options(args)
     args = args.parse_args()
     table = rows.TINY if args.tiny else rows.WORK
-    names = args.work.split(",") if args.work else list(table)
-    if unknown := set(names) - set(table):
-        sys.exit(f"builds: there is no row {unknown.pop()}; there are {', '.join(table)}")
+    names = chosen("builds", args.work, table)
     print(f"{'row':22} {'first':>9} {'second':>9} {'ratio':>6} {'95 %':>16} {'control':>8} "
           f"{'MiB':>6} {'MiB':>6}")
     for name in names:

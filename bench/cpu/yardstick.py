@@ -43,17 +43,11 @@ def measure(name, w, args):
 def main():
     args = argparse.ArgumentParser(description="steps beside the processor's peak")
     args.add_argument("--build", default="build")
-    args.add_argument("--work", help="rows, with commas; else all that train in f32")
-    args.add_argument("--windows", type=int, default=8)
-    args.add_argument("--seconds", type=float, default=2.0, help="of a window")
-    args.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    args.add_argument("--tiny", action="store_true", help="the same with toys")
+    builds.options(args)
     args = args.parse_args()
     table = {name: w for name, w in (rows.TINY if args.tiny else rows.WORK).items()
              if "precision" not in w}
-    names = args.work.split(",") if args.work else list(table)
-    if unknown := set(names) - set(table):
-        sys.exit(f"yardstick: there is no row {unknown.pop()}; there are {', '.join(table)}")
+    names = builds.chosen("yardstick", args.work, table)
     print(f"{'row':22} {'GFLOP':>9} {'GFLOP/s':>8} {'peak':>8} {'part':>6} {'95 %':>16} "
           f"{'control':>8}")
     for name in names:

@@ -886,7 +886,7 @@ test_answers(void)
        "a PING is no answer");
 }
 
-/* Digits of a run's id, and what is none. */
+/* What a run's id is made of, and letters that are refused. */
 static void
 test_run_ids(void)
 {
