@@ -102,7 +102,7 @@ tui_hub_answers(struct tui_source *s, struct etd_client *client)
     const struct etd_client_status *c = etd_client_status(client);
     bool any = strcmp(s->lease, c->lease) != 0 || s->is_holder != c->is_holder;
     if (c->link != ETD_LINK_LIVE && c->link != ETD_LINK_STALE)
-        s->asked = 0; /* answers do not come after a break; silence is none */
+        s->asked = 0; /* a break ends the wait for answers */
     memcpy(s->lease, c->lease, sizeof s->lease);
     s->is_holder = c->is_holder;
     while (etd_client_answer(client, &a)) {
