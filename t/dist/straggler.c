@@ -110,6 +110,23 @@ test_moment(void)
            "right behind that a moment changes nothing, either");
 }
 
+/* Batches that do not follow each other are no time, in either direction. */
+static void
+test_now_and_then(void)
+{
+    const struct step slow = {200, 50, 1};
+    begin();
+    int n = 0;
+    for (int i = 0; i < 10; i++)
+        n += count(tell(2, 8, slow)) + count(tell(1, 8, usual));
+    is_int(n, 0, "one that is slow now and then, 16 batches in a row at most, is none");
+    is_int(count(tell(4, 8, slow)), 1, "with 24 in a row it is");
+    for (int i = 0; i < 10; i++)
+        n += count(tell(2, 8, usual)) + count(tell(1, 8, slow));
+    n += count(tell(4, 8, slow));
+    is_int(n, 0, "and stays one while it is fast no longer than that");
+}
+
 static void
 test_queue(void)
 {
@@ -177,6 +194,7 @@ main(void)
     said = pair[1];
     test_once();
     test_moment();
+    test_now_and_then();
     test_queue();
     test_median();
     test_cause();
