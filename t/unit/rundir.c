@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/library/folder.h"
+#include "core/library/run_impl.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -460,6 +461,39 @@ test_folders(struct et_ctx *cx)
         bail("cannot remove folders");
 }
 
+/* The longest path of a directory, and one byte more: "./././x". */
+static void
+test_longest(struct et_ctx *cx)
+{
+    char path[ETI_RUN_FOLDER_BYTES + 2], want[128];
+    struct et_run *r = NULL;
+    struct stat st;
+    for (int more = 0; more < 2; more++) {
+        const int n = ETI_RUN_FOLDER_BYTES - 1 + more;
+        for (int i = 0; i < n; i += 2)
+            memcpy(path + i, "./", 2);
+        memset(path + ((n - 1) & ~1), 'x', 2);
+        path[n] = '\0';
+        const struct et_run_config config = {.directory = path};
+        et_status status = et_run_open(cx, &config, &r);
+        is_int(status, more ? ET_EINVAL : ET_OK, "a path of %d bytes: %s", n,
+               more ? "too long" : "a directory");
+        if (!more)
+            is_str(et_run_directory(r), path, "... that one");
+        if (status == ET_OK)
+            et_run_close(&r);
+    }
+    snprintf(want, sizeof want, "a run directory's path has 1 to %d bytes, not %d",
+             ETI_RUN_FOLDER_BYTES - 1, ETI_RUN_FOLDER_BYTES);
+    is_str(et_error_get(cx)->message, want, "which is said");
+    et_error_clear(cx);
+    ok(stat("xx", &st) != 0, "and no other is made instead");
+    is_int(et_run_open(cx, &(struct et_run_config){.directory = ""}, &r), ET_EINVAL,
+           "nor is a path without a byte one");
+    et_error_clear(cx);
+    remove_tree("x");
+}
+
 int
 main(void)
 {
@@ -472,6 +506,7 @@ main(void)
         bail("no directory for files");
     test_names(cx);
     test_folders(cx);
+    test_longest(cx);
     test_layout(cx);
     test_default(cx);
     test_events(cx);
