@@ -159,6 +159,34 @@ test_file(void)
        "does on each what it is for there");
     is_int(read_text("", &k, &e), ET_OK, "an empty file changes nothing");
     is_int(tui_keys_read(cx, &k, "/nonexistent/keys.yaml", &e), ET_OK, "nor does none");
+    is_int(tui_keys_read(cx, &k, "/dev/null/keys.yaml", &e), ET_OK,
+           "nor one where there is no folder");
+    is_int(tui_keys_read(cx, &k, "/tmp", &e), ET_EIO, "a folder is no file");
+    et_error_clear(cx);
+}
+
+/* A file has 64 KiB at most; one that is longer is not read as far as that. */
+static void
+test_long_file(void)
+{
+    enum { MOST = 64 << 10 };
+    static const char first[] = "monitor: {axis: X}\n#";
+    static char text[MOST + 2];
+    struct tui_keys k;
+    struct et_diagnostics e;
+    for (int more = 0; more < 2; more++) {
+        memset(text, '-', sizeof text);
+        memcpy(text, first, sizeof first - 1);
+        text[MOST + more - 1] = '\n';
+        text[MOST + more] = '\0';
+        et_status status = read_text(text, &k, &e);
+        is_int(status, more ? ET_EIO : ET_OK, "%d bytes: %s", MOST + more,
+               more ? "refused" : "read");
+        is_int(tui_keys_find(&k, TUI_IN_monitor, 'X'),
+               more ? TUI_DO_nothing : TUI_DO_monitor_axis, "... %s",
+               more ? "and nothing of it holds" : "to the end");
+    }
+    ok(e.total == 1 && strstr(e.v[0].message, "File too large"), "with the reason");
 }
 
 static void
@@ -561,6 +589,7 @@ main(void)
     test_table();
     test_names();
     test_file();
+    test_long_file();
     test_field();
     test_any_keys();
     test_list();
