@@ -82,6 +82,23 @@ for rank in 0 2; do
     ok $? "... with which the others end"
 done
 
+# The only port there is belongs to somebody: ranks have no place to meet.
+# shellcheck disable=SC2016
+alone() {
+    unshare -rn sh -c 'echo 40000 40000 >/proc/sys/net/ipv4/ip_local_port_range && exec "$@"' alone \
+        perl -MIO::Socket::INET -e '$s = IO::Socket::INET->new(Listen => 1, LocalPort => 40000) or die;
+            system(@ARGV) >= 0 or die; exit $? >> 8' -- "$@" >out 2>err </dev/null
+    code=$?
+}
+if alone true && [ $code -eq 0 ]; then
+    alone "$etude" eval calm-heron -n 2
+    exits 1 "no place for ranks to meet: exit 1"
+    says err "no place for ranks to meet: Address already in use" "... and why"
+    is "$(wc -c <out | tr -d ' ')" 0 "... and no metric"
+else
+    for name in exit reason metrics; do skip "no network of its own here: $name"; done
+fi
+
 # What callbacks hold of an evaluation.
 track() {
     sed 's/"p":.*//' "$1/predictions/eval.track.jsonl" | tail -n 1
