@@ -196,7 +196,7 @@ sub leave {
 my $question = qr/enter leave it running, s stop with a checkpoint/;
 SKIP: {
     my ($pid, $terminal) = on_terminal('leave');
-    skip 'no terminals here', 14 unless $pid;
+    skip 'no terminals here', 19 unless $pid;
     syswrite $terminal, "\x03";
     ok shows($terminal, $question), 'ctrl-C on a terminal asks';
     syswrite $terminal, "\n";
@@ -229,6 +229,17 @@ SKIP: {
     shows($terminal, $question);
     syswrite $terminal, "\x03";
     is leave($pid, $terminal), 75, 'ctrl-C again instead of an answer: saved too, 75';
+
+    ($seen) = ('');
+    ($pid, $terminal) = on_terminal('told', undef, 'checkpoint.interval=100000000ba');
+    kill 'USR1', $pid;
+    ok until_true(sub { read_all($terminal); saved('told') == 1 }), 'SIGUSR1 to what has a terminal: saved';
+    $at = last_batch('told');
+    ok until_true(sub { read_all($terminal); last_batch('told') > $at + 10 }), 'and it goes on';
+    kill 'TERM', $pid;
+    is leave($pid, $terminal), 75, 'SIGTERM to it: saved, 75';
+    unlike $seen, $question, 'neither asks';
+    is field('told', 'state'), 'preempted', 'preempted';
 
     ($seen) = ('');
     ($pid, $terminal) = on_terminal('over', 'batch_end=delay:50@*', 'max_duration=200ba');
