@@ -124,6 +124,17 @@ test_edits(void)
             "and turns a switch on,");
     becomes("/tf32<enter><space><space>", "  ema:\n", "  ema:\ntf32: false\n", "",
             "and off");
+    becomes("/scheduler<enter>e<enter>", "  ema:\n",
+            "  ema:\nscheduler:\n  name: constant\n", "+ scheduler",
+            "a component that is the default is written where it is chosen");
+    becomes("/scheduler<enter>elinear<enter>", "  ema:\n",
+            "  ema:\nscheduler:\n  name: linear\n", "unsaved   checking...",
+            "so is another");
+    becomes("/t_max<enter>e<ctrl-u>5ba<enter>", "  ema:\n",
+            "  ema:\nscheduler:\n  t_max: 5ba\n", "unsaved   checking...",
+            "an option of the default's is set without its name");
+    becomes("/optimizer<enter>e<enter>", "sgd # plain", "sgd # plain", "is sgd already",
+            "what is written may be chosen again");
     becomes("/mixup<enter><space>", "  ema:\n", "  ema:\n  mixup:\n", "mixup is on",
             "space turns an algorithm on, behind the others");
     becomes("/ema<enter><space>", "  ema:\n", "", "ema is off", "and off");

@@ -105,6 +105,42 @@ is_edited(const char *text, enum eti_edit_kind kind, const char *path, int index
     et_free(cx, out);
 }
 
+/* A component that is not written is its own item 0: its options are set below its key,
+ * and no key "0" is made. */
+static void
+first_items(void)
+{
+    static const struct {
+        const char *text, *path, *want;
+        bool is_recipe;
+    } rows[] = {
+        {"a: 1\n", "scheduler.0.t_max", "a: 1\nscheduler:\n  t_max: 5\n", true},
+        {"scheduler:\n", "scheduler.0.t_max", "scheduler:\n  t_max: 5\n", true},
+        {"scheduler: {}\n", "scheduler.0.t_max", "scheduler: {t_max: 5}\n", true},
+        {"scheduler: step\n", "scheduler.0.gamma",
+         "scheduler: {name: step, gamma: 5}\n", true},
+        {"a: {b: 1}\n", "a.c.0.d", "a: {b: 1, c: {d: 5}}\n", true},
+        {"a: 1\n", "b.0.c.0.d", "a: 1\nb:\n  c:\n    d: 5\n", true},
+        {"a: 1\n", "b.00.c", "a: 1\nb:\n  \"00\":\n    c: 5\n", true},
+        {"a: 1\n", "b.0.c", "a: 1\nb: {\"0\": {c: 5}}\n", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct eti_edit edit = {.kind = ETI_EDIT_SET,
+                                      .path = rows[i].path,
+                                      .value = "5",
+                                      .is_recipe = rows[i].is_recipe};
+        char *out;
+        memset(&errors, 0, sizeof errors);
+        et_status status = eti_yaml_edit(cx, rows[i].text, strlen(rows[i].text),
+                                         "c.yaml", &edit, &errors, &out, NULL);
+        is_str(status == ET_OK ? out : et_error_get(cx)->message, rows[i].want,
+               "%s in '%.*s'", rows[i].path, (int)strcspn(rows[i].text, "\n"),
+               rows[i].text);
+        et_error_clear(cx);
+        et_free(cx, out);
+    }
+}
+
 static void
 removing(void)
 {
@@ -194,6 +230,7 @@ main(void)
         bail("no context");
     replacing();
     inserting();
+    first_items();
     removing();
     moving();
     refusing();

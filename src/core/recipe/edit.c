@@ -64,6 +64,26 @@ entry_of(struct et_value *parent, struct et_value *child)
     return child;
 }
 
+/* What is to be made of PATH, of which nothing is there below V: "scheduler.0.t_max", an
+ * option of the default's, comes to be "scheduler.t_max". One component is its own item
+ * 0. NULL: no memory. */
+static const char *
+without_first_items(struct eti_editor *e, const struct et_value *v, const char *path)
+{
+    if (!e->what->is_recipe)
+        return path;
+    char *rest = eti_arena_text(&e->arena, path, strlen(path));
+    char *key = rest;
+    if (rest && (v->type == ET_VALUE_LIST || v == e->root))
+        key = strchr(rest, '.');
+    for (; key; key = strchr(key + 1, '.')) {
+        char *at = *key == '.' ? key + 1 : key;
+        while (strncmp(at, "0.", 2) == 0)
+            memmove(at, at + 2, strlen(at + 2) + 1);
+    }
+    return rest;
+}
+
 static et_status
 find(struct eti_editor *e, struct eti_spot *s)
 {
@@ -86,8 +106,8 @@ find(struct eti_editor *e, struct eti_spot *s)
         if (child != v) /* one component is its own item 0 */
             s->parent = v;
         if (!child) {
-            s->rest = path;
-            return ET_OK;
+            s->rest = without_first_items(e, v, path);
+            return s->rest ? ET_OK : ET_ENOMEM;
         }
         if (!path[strlen(key)]) {
             s->child = child;
