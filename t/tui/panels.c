@@ -264,6 +264,18 @@ test_batch_ms(void)
     is_near(tui_samples_per_second(m->model), 321, 0,
             "where a callback measures them its word stands");
     made_free(&m);
+    m = run();
+    for (int i = 0; i < 9; i++) {
+        made_batches(m, 1, 100, 8);
+        m->at.t += i % 2 ? 0.4 : 0.9; /* records that did not come */
+        m->at.ba += i % 2 ? 4 : 9;
+        m->at.sp += i % 2 ? 32 : 72;
+    }
+    tui_batch_ms(m->model, &mean, &p99);
+    is_near(mean, 100, 1e-6, "records that stand for several batches are so counted");
+    is_near(p99, 100, 1e-6, "each with its mean");
+    is_near(tui_samples_per_second(m->model), 80, 1e-6, "and as many samples a second");
+    made_free(&m);
 }
 
 /* The panel "now" of a run that has everything, line by line. */
