@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +89,8 @@ write_predictions(const char *label)
 }
 
 static const char *
-drawn(struct tui_results *r, int rows, int cols)
+drawn_as(struct tui_results *r, int rows, int cols,
+         void (*print)(const struct tui_grid *g, FILE *out))
 {
     static char *text;
     static size_t n;
@@ -100,10 +102,16 @@ drawn(struct tui_results *r, int rows, int cols)
     tui_results_draw(r, &p);
     free(text);
     FILE *f = open_memstream(&text, &n);
-    tui_grid_print(&g, f);
+    print(&g, f);
     fclose(f);
     tui_grid_release(&g);
     return text;
+}
+
+static const char *
+drawn(struct tui_results *r, int rows, int cols)
+{
+    return drawn_as(r, rows, cols, tui_grid_print);
 }
 
 /* What takes the place of classes: LABEL's masks, tokens or values. */
@@ -183,6 +191,31 @@ test_swatch(void)
     tui_grid_release(&g);
 }
 
+/* The colour of a token's loss, on both sides of each boundary. */
+static void
+test_heat(struct tui_results *r)
+{
+    static const struct {
+        float loss;
+        const char *role;
+    } rows[] = {
+        {0, "heat0"},      {.499F, "heat0"},    {.501F, "heat1"},  {1.499F, "heat1"},
+        {1.501F, "heat2"}, {2.999F, "heat2"},   {3.001F, "heat3"}, {5.999F, "heat3"},
+        {6.001F, "heat4"}, {INFINITY, "heat4"}, {NAN, "dim"},
+    };
+    struct eti_sequence *one = &r->all.sequences->v[0];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char want[32];
+        for (int k = 0; k < one->n; k++)
+            one->loss[k] = rows[i].loss;
+        snprintf(want, sizeof want, "  %s 37-%d\n", rows[i].role, 36 + one->n);
+        const char *roles = drawn_as(r, 24, 80, tui_grid_print_roles);
+        if (!ok(strstr(roles, want) != NULL, "a token's loss of %g is %s",
+                (double)rows[i].loss, rows[i].role))
+            diag("no '%s' in\n%s", want, roles);
+    }
+}
+
 static void
 test_others(struct tui_app *app, const json_t *facts)
 {
@@ -204,6 +237,7 @@ test_others(struct tui_app *app, const json_t *facts)
     ok(strstr(drawn(&r, 24, 80), "ats\n") != NULL &&
            strstr(drawn(&r, 24, 80), " x\n") != NULL,
        "tokens are shown as they were to come, and what was said instead");
+    test_heat(&r);
     tui_results_act(&r, TUI_DO_results_data);
     ok(strstr(drawn(&r, 24, 80), "#1: target 4, value 2") != NULL,
        "values against their targets, the worst selected");
