@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Layers with a device: a parameter before and after it is bound, and what it takes;
  * how large a layer says that it is, what it refuses, and what two dropouts drop. */
+#include "core/graph/graph_impl.h"
 #include "etude/nn.h"
 #include "t/tap.h"
 
@@ -151,6 +152,55 @@ parameter_refusals(void)
     is_int(missing, 0, "and all that there are are named");
     et_error_clear(cx);
     et_module_free(&m);
+}
+
+static int copies_left; /* until the one that fails */
+static const struct et_device_table *good;
+
+static et_status
+copy_or_fail(struct et_device_handle *h, void *dst, const void *src, size_t bytes,
+             struct et_stream *stream)
+{
+    return copies_left-- == 0 ? ET_EIO : good->copy(h, dst, src, bytes, stream);
+}
+
+/* A parameter that is bound anew takes its values along; where they cannot be read, or
+ * written, it stays as it was. */
+static void
+bind_again(void)
+{
+    const float v[6] = {1, 2, 3, 4, 5, 6};
+    struct et_device_table table = *dev->table;
+    good = dev->table;
+    table.copy = copy_or_fail;
+    for (int copies = 0; copies < 3; copies++) {
+        struct et_param p = {0};
+        struct et_tensor *first, *t;
+        float got[6] = {0};
+        et_param_declare(&p, (struct et_init){.kind = ET_INIT_CONSTANT},
+                         ET_SHAPE(2, 3));
+        must(
+            et_tensor_new(cx, dev, ET_F32, ET_SHAPE(2, 3), ET_ROW_MAJOR, NULL, &first));
+        must(et_tensor_new(cx, dev, ET_F32, ET_SHAPE(2, 3), ET_ROW_MAJOR, NULL, &t));
+        struct et_tensor *was = first, *next = t;
+        must(et_param_bind(cx, &p, "x", 17, &first));
+        must(et_param_write(cx, &p, v, 6));
+        copies_left = copies;
+        dev->table = &table;
+        et_status status = et_param_bind(cx, &p, "x", 17, &t);
+        dev->table = good;
+        et_error_clear(cx);
+        is_int(status, copies < 2 ? ET_EIO : ET_OK, "bound again, %s",
+               copies == 0   ? "what it has cannot be read"
+               : copies == 1 ? "it cannot be written"
+                             : "it has another place");
+        ok(p.tensor == (copies < 2 ? was : next) && t == (copies < 2 ? next : NULL),
+           "... %s", copies < 2 ? "the one it had" : "which is its own now");
+        must(et_param_read(cx, &p, "x", 17, got, 6));
+        ok(memcmp(got, v, sizeof v) == 0, "... with its values");
+        et_tensor_free(&t);
+        et_tensor_free(&p.tensor);
+    }
 }
 
 /* How large a layer says that its result is, for what comes in as [C,H,W], and how
@@ -306,6 +356,7 @@ main(void)
     first_values();
     buffers();
     parameter_refusals();
+    bind_again();
     layer_sizes();
     layer_refusals();
     dropouts();
