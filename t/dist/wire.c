@@ -522,6 +522,47 @@ test_records(void)
     etd_join_release(&join);
 }
 
+/* Another version may send names that have no room here: they are cut. What is no
+ * number is passed over. */
+static void
+test_names_of_others(void)
+{
+    static const size_t length[] = {
+        1,  ET_METRIC_NAME - 2, ET_METRIC_NAME - 1, ET_METRIC_NAME, ET_METRIC_NAME + 1,
+        200};
+    for (size_t i = 0; i < sizeof length / sizeof *length; i++) {
+        struct etd_out o;
+        struct etd_frame f;
+        struct etd_fault fault;
+        struct etd_join join;
+        struct et_record got = {0};
+        struct etd_head h = head;
+        char name[256] = "";
+        bool whole = false;
+        const size_t room = ET_METRIC_NAME - 1;
+        memset(name, 'n', length[i]);
+        h.kind = (enum etd_kind)ET_RECORD_BATCH;
+        etd_begin(&o, space, sizeof space, &h, 1);
+        etd_put_map(&o, "m", 4);
+        etd_put_double(&o, "first", 1);
+        etd_put_double(&o, name, 2);
+        etd_put_text(&o, "text", "3");
+        etd_put_double(&o, "last", 4);
+        size_t n = etd_end(&o);
+        etd_join_init(&join, cx);
+        ok(n > 0 && etd_read(space, n, &f, &fault) == ET_OK &&
+               etd_join_add(&join, &f, &got, &whole) == ET_OK && whole && got.n == 3,
+           "a name of %zu bytes is read", length[i]);
+        is_int(got.n == 3 ? (int64_t)strlen(got.entry[1].name) : -1,
+               (int64_t)(length[i] < room ? length[i] : room), "... as much as fits");
+        ok(got.n == 3 && strcmp(got.entry[0].name, "first") == 0 &&
+               got.entry[0].value == 1 && got.entry[1].value == 2 &&
+               strcmp(got.entry[2].name, "last") == 0 && got.entry[2].value == 4,
+           "... and what stands beside it");
+        etd_join_release(&join);
+    }
+}
+
 /* One that stands for 7. There is as much to say of the first 64 numbers as can be:
  * they vary, were not always there and not always finite. Of the others every second
  * one varies. Names are as long as they may be. */
@@ -925,6 +966,7 @@ main(void)
     test_forms();
     test_writing_limits();
     test_records();
+    test_names_of_others();
     test_thinned();
     test_late_span();
     test_join_limit();
