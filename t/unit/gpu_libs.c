@@ -211,6 +211,35 @@ test_places(void)
            "cuDNN in the toolkit's own folder");
 }
 
+/* One library after the other is put where they are looked for: each time the next one
+ * that is missing is named, with the packages that have it. */
+static void
+test_missing(void)
+{
+    const char *const suffix = ET_CUDA_MAJOR < 13 ? "-cu" MAJOR : "";
+    const struct {
+        const char *name, *apt, *pypi, *suffix, *conda;
+        bool minor; /* Debian's name ends in CUDA's minor version */
+    } rows[] = {
+        {BLASLT, "libcublas-" MAJOR, "nvidia-cublas", suffix, "libcublas", true},
+        {DNN, "libcudnn9-cuda-" MAJOR, "nvidia-cudnn-cu" MAJOR, "", "cudnn", false},
+        {CUDART, "cuda-cudart-" MAJOR, "nvidia-cuda-runtime", suffix, "cuda-cudart",
+         true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char want[512], minor[16] = "";
+        if (rows[i].minor)
+            snprintf(minor, sizeof minor, "-%d", ET_CUDA_VERSION % 1000 / 10);
+        snprintf(want, sizeof want,
+                 "no: %s is missing (Debian/Ubuntu from NVIDIA: %s%s; PyPI: %s%s; "
+                 "conda: %s); if it is there, name its folder in ETUDE_CUDA_LIBS\n",
+                 rows[i].name, rows[i].apt, minor, rows[i].pypi, rows[i].suffix,
+                 rows[i].conda);
+        is_str(ask("CUDA_HOME=@/piece"), want, "%s is missing", rows[i].name);
+        put("piece/lib64", rows[i].name);
+    }
+}
+
 static void
 test_without_toolkit(void)
 {
@@ -345,6 +374,7 @@ main(int argc, char **argv)
         diag("%s", ask(""));
         skip_all("this machine's own libraries cannot be hidden");
     }
+    test_missing();
     test_places();
     test_without_toolkit();
     test_python();
