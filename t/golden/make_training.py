@@ -4,8 +4,8 @@
 network with its methods, alone and several at once. t/algorithms/training.c does the
 same; make_training_text.py has the methods for text.
 
-The network has no kinks (SiLU, averages), so that rounding does not grow, but for that
-of stochastic_depth, whose bottlenecks have ReLUs; all is in f64, but for autocast to bf16.
+The networks have no kinks (SiLU, averages), so that rounding does not grow; all is in
+f64, but for autocast to bf16.
 Data are the counted images of t/data/fixture.h: pixel (y, x) of sample i is (7 i + 8 y +
 x) mod 256, of 255, and its class is i. Weights are set from a formula (golden.py) once
 the methods have changed the network, and the biases of what they added with them. Where
@@ -52,10 +52,12 @@ def plain(norm=lambda: nn.BatchNorm2d(4), more=()):
 
 def bottlenecks():
     shortcut = nn.Sequential(nn.Conv2d(8, 16, 1, 2, bias=False), nn.BatchNorm2d(16))
+    blocks = [Bottleneck(8, 2), Bottleneck(8, 4, 2, shortcut)]
+    for block in blocks:
+        block.relu = nn.SiLU()
     return nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1), nn.SiLU(), Bottleneck(8, 2),
-        Bottleneck(8, 4, 2, shortcut), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
-        nn.Linear(16, SAMPLES))
+        nn.Conv2d(1, 8, 3, padding=1), nn.SiLU(), *blocks, nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(), nn.Linear(16, SAMPLES))
 
 
 def grouped():
