@@ -449,6 +449,54 @@ test_ema(struct et_ctx *cx)
     by_hand = NULL;
 }
 
+/* Keeps the weights that the first evaluation sees, and fails in the second. */
+static float *trained;
+static int evaluations;
+
+static et_status
+fail_second(struct et_callback *self, enum et_event event, const struct et_state *s,
+            struct et_log *log)
+{
+    size_t bytes = et_desc_bytes(&s->params->values->desc);
+    (void)self, (void)event, (void)log;
+    if (++evaluations == 2)
+        return ET_FAIL(s->cx, ET_EINVAL, "the second evaluation fails");
+    trained = malloc(bytes);
+    return et_tensor_read(s->cx, s->params->values, trained, bytes);
+}
+
+static const struct et_callback_class fail_class = {
+    .info = {.name = "fail_second", .class_name = "FailSecond"},
+    .events = ET_ON(EVAL_START),
+    .run = fail_second,
+};
+
+static void
+test_ema_fails(struct et_ctx *cx)
+{
+    struct et_callback failing = {.type = &fail_class, .cx = cx};
+    struct et_callback *ema = MAKE_EMA(cx, "decay", "0.75");
+    struct et_callback *both[] = {&failing, ema};
+    struct run r;
+    run_open(&r, cx,
+             &(struct run_setup){
+                 .callbacks = both,
+                 .n_callbacks = 2,
+                 .evaluate = true,
+                 .max_duration = ET_EPOCHS(4),
+             });
+    ok(et_trainer_fit(r.trainer, ET_TIME_UNSET) == ET_EINVAL,
+       "a run ends when an evaluation of the average fails");
+    size_t bytes = et_desc_bytes(&r.state->params->values->desc);
+    float *now = malloc(bytes);
+    need(cx, et_tensor_read(cx, r.state->params->values, now, bytes));
+    ok(memcmp(now, trained, bytes) == 0, "and leaves the trained weights in the model");
+    free(now);
+    free(trained);
+    run_close(&r);
+    et_callback_free(&ema);
+}
+
 /* A target's name fits one metric still. */
 static void
 test_ema_target(struct et_ctx *cx)
@@ -523,6 +571,7 @@ main(void)
     test_saver(cx);
     test_saver_archive(cx);
     test_ema(cx);
+    test_ema_fails(cx);
     test_ema_target(cx);
     test_ema_archive(cx);
     et_alloc_get_stats(cx, &stats);

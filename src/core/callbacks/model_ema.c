@@ -54,16 +54,22 @@ struct model_ema {
     bool owed;       /* the average's evaluation was broken off */
 };
 
-/* The trained weights come back whatever becomes of the evaluation. */
+/* The trained weights come back whatever STATUS the use of the average ended with, which
+ * is what is returned: who fits again goes on from them. */
+static et_status
+put_back(struct model_ema *own, const struct et_state *s, et_status status)
+{
+    et_status back = eti_average_use(&own->average, s, false, NULL, 0);
+    return status == ET_OK ? back : status;
+}
+
 static et_status
 evaluate(struct et_callback *self, const struct et_state *s)
 {
     struct model_ema *own = self->state;
     own->owed = true;
     ET_TRY(eti_average_use(&own->average, s, true, NULL, 0));
-    et_status status = et_state_evaluate(s, prefix);
-    if (status == ET_OK)
-        status = eti_average_use(&own->average, s, false, NULL, 0);
+    et_status status = put_back(own, s, et_state_evaluate(s, prefix));
     own->owed = s->interrupted;
     return status;
 }
@@ -78,8 +84,8 @@ end_epoch(struct et_callback *self, const struct et_state *s, struct et_log *log
     if (o->evaluate_during_training)
         return ET_OK;
     ET_TRY(eti_average_use(&own->average, s, true, NULL, 0));
-    ET_TRY(eti_best_save(self, &o->best, &own->best, s, NAN, log, &saved));
-    return eti_average_use(&own->average, s, false, NULL, 0);
+    return put_back(own, s,
+                    eti_best_save(self, &o->best, &own->best, s, NAN, log, &saved));
 }
 
 static et_status
