@@ -292,9 +292,13 @@ check_home_folder(struct doctor *d, const char *what, const char *xdg,
 static void
 check_disk(struct doctor *d)
 {
+    const char *cache = getenv("ETUDE_CACHE_DIR");
     check_folder(d, "runs", "runs");
     check_home_folder(d, "the list of runs", "XDG_STATE_HOME", ".local/state");
-    check_home_folder(d, "the cache", "XDG_CACHE_HOME", ".cache");
+    if (cache && *cache)
+        check_folder(d, "the cache", cache);
+    else
+        check_home_folder(d, "the cache", "XDG_CACHE_HOME", ".cache");
 }
 
 /* ---- terminal ---- */

@@ -219,7 +219,7 @@ says err '"code":"E1203"' "errors are JSON where --json stands"
 # ---- a home that is not there ----
 
 (
-    unset XDG_STATE_HOME XDG_CACHE_HOME XDG_CONFIG_HOME ETUDE_CONFIG_DIR
+    unset XDG_STATE_HOME XDG_CACHE_HOME XDG_CONFIG_HOME ETUDE_CONFIG_DIR ETUDE_CACHE_DIR
     export HOME="$dir/nohome/me"
     tiny home.yaml
     "$etude" config set ui.theme mono

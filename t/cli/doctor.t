@@ -3,7 +3,7 @@
 # `etude doctor`: what is found on this machine, what is wrong with it, and what it leaves.
 . "$(dirname "$0")/cli.sh"
 export ETUDE_CONFIG_DIR="$dir/config" HOME="$dir/home" LC_ALL=C.UTF-8 TERM=xterm
-unset ETUDE_DEVICE XDG_CACHE_HOME
+unset ETUDE_DEVICE ETUDE_CACHE_DIR XDG_CACHE_HOME
 
 # found PART STATE TEXT NAME: one finding of the last run's --json
 found() {
@@ -82,6 +82,8 @@ OMP_NUM_THREADS=1 taskset -c "$one" "$etude" doctor --json >out 2>err
 found processors ok "this process may use 1;" "what a process may use of the processors is told"
 grep -qF OMP_NUM_THREADS out
 is $? 1 "and OMP_NUM_THREADS that is all of them is as it should be"
+ETUDE_CACHE_DIR="$dir/kept" run doctor --json
+found disk ok "the cache, $dir/kept: " "the cache is where ETUDE_CACHE_DIR has it"
 HOME=relative run doctor --json
 found disk note "no place for the cache" "and a home that is none"
 

@@ -125,7 +125,7 @@ max_duration: 1ba
 model: {name: gpt2, n_layers: 1, d_model: 8, n_heads: 1, max_seq_len: 8, vocab_size: 256}
 train_data: {name: bible_kjv, seq_len: 8, batch_size: 2, workers: 0}
 R
-        XDG_CACHE_HOME=$dir/none $user prlimit --nproc=3 env RANK=0 LOCAL_RANK=0 \
+        ETUDE_CACHE_DIR=$dir/none $user prlimit --nproc=3 env RANK=0 LOCAL_RANK=0 \
             "$etude" train bible.yaml \
             --run_directory a --progress none >out 2>err </dev/null
         code=$?

@@ -464,6 +464,7 @@ synthetic(void)
 int
 main(void)
 {
+    unsetenv("ETUDE_CACHE_DIR"); /* the cache is where each test has it */
     cx = need_ctx();
     defaults();
     cifar();

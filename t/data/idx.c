@@ -444,6 +444,7 @@ count_descriptors(void)
 int
 main(void)
 {
+    unsetenv("ETUDE_CACHE_DIR"); /* the cache is where each test has it */
     cx = need_ctx();
     int open_before = count_descriptors();
     headers();

@@ -515,6 +515,7 @@ int
 main(void)
 {
     const char *source = getenv("ET_SRCDIR") ? getenv("ET_SRCDIR") : ".";
+    unsetenv("ETUDE_CACHE_DIR"); /* the cache is where each test has it */
     cx = need_ctx();
     snprintf(gpt2, sizeof gpt2, "%s/t/golden/tokenizers/gpt2.json", source);
     setenv("XDG_CACHE_HOME", scratch_folder(), 1);

@@ -603,6 +603,12 @@ test_cache_place(void)
     ok(access(path, R_OK) == 0,
        "a cache that is not named from the root is the home's");
     ok(access("beside", F_OK) != 0, "and none is made where one happens to be");
+    snprintf(path, sizeof path, "%s/own", scratch_folder());
+    setenv("ETUDE_CACHE_DIR", path, 1);
+    need(cx, eti_cache_open(cx, "thing", 4, write_word, NULL, &fd));
+    close(fd);
+    unsetenv("ETUDE_CACHE_DIR");
+    ok(access("own/thing", R_OK) == 0, "ETUDE_CACHE_DIR says where else it is");
     setenv("HOME", "beside", 1);
     is_int(eti_cache_open(cx, "thing", 4, write_word, NULL, &fd), ET_EIO,
            "a home that is not named from the root is none");
@@ -621,6 +627,7 @@ test_cache_place(void)
 int
 main(void)
 {
+    unsetenv("ETUDE_CACHE_DIR"); /* the cache is where each test has it */
     cx = need_ctx();
     test_resize();
     test_border();

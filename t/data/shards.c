@@ -903,6 +903,7 @@ kept_masks(void)
 int
 main(void)
 {
+    unsetenv("ETUDE_CACHE_DIR"); /* the cache is where each test has it */
     cx = need_ctx();
     setenv("XDG_CACHE_HOME", place("cache"), 1);
     csv();

@@ -568,6 +568,7 @@ int
 main(void)
 {
     const char *source = getenv("ET_SRCDIR") ? getenv("ET_SRCDIR") : ".";
+    unsetenv("ETUDE_CACHE_DIR"); /* the cache is where each test has it */
     cx = need_ctx();
     snprintf(text_path, sizeof text_path, "%s/text.txt", scratch_folder());
     snprintf(tokenizer, sizeof tokenizer, "%s/t/golden/tokenizers/gpt2.json", source);

@@ -19,9 +19,12 @@
 bool
 eti_cache_folder(char out[ETI_PATH_MAX])
 {
-    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const char *own = getenv("ETUDE_CACHE_DIR"), *base = getenv("XDG_CACHE_HOME"),
+               *home = getenv("HOME");
     int n;
-    if (base && base[0] == '/')
+    if (own && own[0])
+        n = snprintf(out, ETI_PATH_MAX, "%s", own);
+    else if (base && base[0] == '/')
         n = snprintf(out, ETI_PATH_MAX, "%s/etude", base);
     else if (home && home[0] == '/')
         n = snprintf(out, ETI_PATH_MAX, "%s/.cache/etude", home);
