@@ -96,7 +96,8 @@ cli_attach(struct cli *c)
     bool is_far;
     int code;
     if (c->n_args > 1)
-        return cli_fail(c, CLI_E_OPERAND, NULL, "attach takes one run");
+        return cli_fail(c, CLI_E_OPERAND, "etude runs lists them",
+                        "attach takes one run");
     const char *text = c->n_args ? c->arg[0] : "last";
     et_status status = etd_target_parse(
         c->cx, text, cli_user_folder(folder, sizeof folder), &target, &is_far);

@@ -453,8 +453,9 @@ cli_compare(struct cli *c)
     int code;
     bool few = c->n_args < 2 && !(c->n_args == 1 && is_sweep(c, c->arg[0]));
     if (few || c->n_args > ETI_COMPARED_RUNS)
-        return cli_fail(c, CLI_E_OPERAND, NULL, "compare takes 2 to %d runs, not %d",
-                        ETI_COMPARED_RUNS, c->n_args);
+        return cli_fail(c, CLI_E_OPERAND, "etude runs lists them",
+                        "compare takes 2 to %d runs, not %d", ETI_COMPARED_RUNS,
+                        c->n_args);
     k = calloc(1, sizeof *k);
     if (!k)
         return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for %d runs", c->n_args);

@@ -89,7 +89,8 @@ cli_export(struct cli *c)
     regex_t metrics;
     int code;
     if (c->n_args != 1)
-        return cli_fail(c, CLI_E_OPERAND, NULL, "export needs one RUN");
+        return cli_fail(c, CLI_E_OPERAND, "etude runs lists them",
+                        "export takes one run");
     if (c->opt.to < 0)
         return cli_fail(c, CLI_E_VALUE, NULL,
                         "export needs --to tensorboard, jsonl, csv, svg or onnx");

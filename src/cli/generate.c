@@ -242,7 +242,7 @@ cli_generate(struct cli *c)
     char place[ETI_RUN_PATH + 64];
     const bool has_file = c->opt.prompts != NULL;
     if (c->n_args != 2 - has_file || (!has_file && !*c->arg[1]))
-        return cli_fail(c, CLI_E_OPERAND, NULL,
+        return cli_fail(c, CLI_E_OPERAND, "etude runs lists them",
                         "generate needs a run and a prompt, or --prompts FILE: etude "
                         "generate RUN PROMPT");
     int code = take_numbers(c, &j.how);

@@ -224,7 +224,8 @@ cli_show(struct cli *c)
 {
     int code;
     if (c->n_args != 1)
-        return cli_fail(c, CLI_E_OPERAND, NULL, "show takes one run");
+        return cli_fail(c, CLI_E_OPERAND, "etude runs lists them",
+                        "show takes one run");
     json_t *facts = cli_run_find(c, c->arg[0], &code);
     if (!facts)
         return code;

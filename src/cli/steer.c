@@ -245,7 +245,7 @@ cli_algo(struct cli *c)
     char said[2 * ETD_WORD], value[ETD_WORD];
     bool on = c->n_args == 3 && strcmp(c->arg[2], "on") == 0;
     if (c->n_args != 3 || (!on && strcmp(c->arg[2], "off") != 0))
-        return cli_fail(c, CLI_E_OPERAND, NULL,
+        return cli_fail(c, CLI_E_OPERAND, "etude algo brisk-otter cutout on",
                         "algo takes a run, an algorithm, and on or off");
     if (c->n_overrides > 0 && !on)
         return cli_fail(c, CLI_E_OPERAND, NULL,
@@ -268,7 +268,7 @@ cli_loglevel(struct cli *c)
         is_level =
             is_level || strcmp(c->arg[1], et_log_level_name((enum et_log_level)i)) == 0;
     if (!is_level)
-        return cli_fail(c, CLI_E_OPERAND, NULL,
+        return cli_fail(c, CLI_E_OPERAND, "etude loglevel brisk-otter debug",
                         "loglevel takes a run, and debug, info, warn or error");
     snprintf(said, sizeof said, "logs what is %s or worse", c->arg[1]);
     return steer(c, ETD_OP_LOGLEVEL, NULL, c->arg[1], said);
@@ -340,7 +340,8 @@ cli_annotate(struct cli *c)
     struct steered run;
     struct etd_answer a;
     if (c->n_args != 2 || !*c->arg[1])
-        return cli_fail(c, CLI_E_OPERAND, NULL,
+        return cli_fail(c, CLI_E_OPERAND,
+                        "etude annotate brisk-otter \"moved to the other disk\"",
                         "annotate takes a run and a text, in quotes if it has blanks");
     char text[ET_VISIBLE_MAX + 1];
     et_visible(text, sizeof text, c->arg[1], strlen(c->arg[1]));
