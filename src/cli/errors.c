@@ -185,6 +185,12 @@ cli_fail_status_at(struct cli *c, enum eti_stage stage, et_status status,
     enum cli_error code = standing_error(c, stage, status);
     const char *message = e->message[0] ? e->message : et_status_name(status);
     const char *hint = e->hint[0] ? e->hint : hint_for((int)code, stage);
+    char way[160];
+    if (c->opt.module_mode && c->n_args > 0 && code == CLI_E_NO_DATA) {
+        snprintf(way, sizeof way, "etude recipes %s says where its data come from",
+                 c->arg[0]);
+        hint = way;
+    }
     et_diagnostics_add(&list, (int)code, place, key, hint, "%s", message);
     print(c, &list.v[0], stderr);
     if (e->file)

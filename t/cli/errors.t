@@ -15,6 +15,9 @@ exits 66 "a recipe that is not there: exit 66"
 says err "etude: error E1201: cannot read nowhere.yaml: No such file" "with the reason"
 run train .
 exits 66 "a folder is no recipe: exit 66"
+run train -m wine train_data.path="$dir/none.csv" --progress none
+exits 66 "the data of an installed recipe are not there: exit 66"
+says err "hint: etude recipes wine says where its data come from" "who knows how to get them"
 
 with "lerning_rate: 1"
 run train r.yaml
