@@ -357,6 +357,39 @@ test_capture(struct et_ctx *cx, struct et_state s)
     unlink(path_of("logs-rank0.txt"));
 }
 
+/* What is captured comes at any instant, between lines of numbers and never inside. */
+static void
+test_whole_lines(struct et_ctx *cx, struct et_state s)
+{
+    enum { LINES = 2000 };
+    struct et_callback *c =
+        make(cx, "file", (const char *[]){"filename", "whole.txt", NULL});
+    int err = divert(STDERR_FILENO, "err"), numbers = 0, captured = 0, others = 0;
+    fire(c, ET_EVENT_INIT, &s);
+    for (int i = 0; i < LINES; i++) {
+        if (write(STDERR_FILENO, "a warning\n", 10) != 10)
+            bail("cannot write");
+        batch(c, &s, 1, 2.5);
+    }
+    finish(&c);
+    restore(STDERR_FILENO, err);
+    FILE *f = fopen(path_of("whole.txt"), "re");
+    for (char line[128]; f && fgets(line, sizeof line, f);)
+        if (strcmp(line, "[metric][batch=1]: loss/train/total: 2.5000\n") == 0)
+            numbers++;
+        else if (strcmp(line, "[stderr]: a warning\n") == 0)
+            captured++;
+        else
+            others++;
+    if (f)
+        fclose(f);
+    is_int(numbers, LINES, "a number has its line while others print");
+    is_int(captured, LINES, "so has what they print");
+    is_int(others, 0, "and no line is of both");
+    unlink(path_of("whole.txt"));
+    unlink(path_of("err"));
+}
+
 /* A logger of FILE that captures what is "true". */
 static struct et_callback *
 capturing(struct et_ctx *cx, const char *file, const char *out, const char *err)
@@ -450,6 +483,7 @@ main(void)
     test_file(cx, *r.state);
     test_names(cx);
     test_capture(cx, *r.state);
+    test_whole_lines(cx, *r.state);
     test_two(cx, *r.state);
     run_close(&r);
     test_traces(cx);

@@ -140,20 +140,16 @@ put_stderr(void *data, const char *text, size_t n)
     fprintf(file->f, "[stderr]: %.*s\n", (int)n, text);
 }
 
+/* A line is one call: what is captured comes from threads of its own, between calls. */
 static void
 put_metrics(FILE *f, const struct et_timestamp *ts, const struct et_log *log)
 {
-    char when[64];
     int n;
     const struct et_log_entry *entry = et_log_entries(log, &n);
-    snprintf(when, sizeof when, "[metric][batch=%" PRId64 "]: ", ts->batch);
     for (int i = 0; i < n; i++) {
         char value[32];
-        fputs(when, f);
-        fputs(entry[i].name, f);
-        fputs(": ", f);
-        fputs(eti_number_text(entry[i].value, value, sizeof value), f);
-        fputc('\n', f);
+        fprintf(f, "[metric][batch=%" PRId64 "]: %s: %s\n", ts->batch, entry[i].name,
+                eti_number_text(entry[i].value, value, sizeof value));
     }
 }
 
