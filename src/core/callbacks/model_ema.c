@@ -54,8 +54,8 @@ struct model_ema {
     bool owed;       /* the average's evaluation was broken off */
 };
 
-/* The trained weights come back whatever STATUS the use of the average ended with, which
- * is what is returned: who fits again goes on from them. */
+/* The trained weights come back whatever STATUS the use of the average ended with,
+ * which is what is returned: who fits again goes on from them. */
 static et_status
 put_back(struct model_ema *own, const struct et_state *s, et_status status)
 {

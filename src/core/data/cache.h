@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache.h: files that can be made again, under $ETUDE_CACHE_DIR, or $XDG_CACHE_HOME/etude,
- * or ~/.cache/etude. */
+/* cache.h: files that can be made again, under $ETUDE_CACHE_DIR, or
+ * $XDG_CACHE_HOME/etude, or ~/.cache/etude. */
 #ifndef ETI_DATA_CACHE_H
 #define ETI_DATA_CACHE_H
 

@@ -64,9 +64,9 @@ entry_of(struct et_value *parent, struct et_value *child)
     return child;
 }
 
-/* What is to be made of PATH, of which nothing is there below V: "scheduler.0.t_max", an
- * option of the default's, comes to be "scheduler.t_max". One component is its own item
- * 0. NULL: no memory. */
+/* What is to be made of PATH, of which nothing is there below V: "scheduler.0.t_max",
+ * an option of the default's, comes to be "scheduler.t_max". One component is its own
+ * item 0. NULL: no memory. */
 static const char *
 without_first_items(struct eti_editor *e, const struct et_value *v, const char *path)
 {
