@@ -47,7 +47,7 @@ sub is_there {
     my ($path) = @_;
     my @places = map { "$root/$_" } $path, "src/$path";
     return 1 if grep { -e } @places;
-    return 1 if grep { glob("$_.*") } @places;
+    return 1 if grep { my @found = glob "$_.*"; @found > 0 } @places;
     return $path =~ /\*/ && grep { my @found = glob $_; @found > 0 && -e $found[0] } @places;
 }
 
