@@ -202,6 +202,41 @@ test_null_elsewhere(void)
     et_tensor_free(&x);
 }
 
+/* Whoever asks a graph that has an error for something is given the error. */
+static void
+test_failed_graph(void)
+{
+    struct et_graph *g = graph_on(dev);
+    struct et_tensor *x = leaf_on(dev, ET_F32, 1, "x"), *grad = x;
+    struct et_tensor *sum = et_sum(g, x, 0, false);
+    struct et_plan_info info;
+    double number = 7;
+    ok(et_eval(g, &sum, 1) == ET_OK, "a sum is evaluated");
+    et_add(g, NULL, x);
+    const struct {
+        et_status status;
+        const char *what;
+    } rows[] = {
+        {et_graph_status(g), "et_graph_status"},
+        {et_item(g, sum, &number), "et_item"},
+        {et_eval(g, &sum, 1), "et_eval"},
+        {et_eval(g, NULL, 0), "et_eval of nothing"},
+        {et_eval_keeping_casts(g), "et_eval_keeping_casts"},
+        {et_plan(g, &sum, 1, &info), "et_plan"},
+        {et_grad(g, sum, &x, 1, &grad), "et_grad"},
+        {et_grad_from(g, sum, NULL, &x, 1, &grad), "et_grad_from"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        is_int(rows[i].status, ET_EINVAL, "%s gives the error of the graph",
+               rows[i].what);
+    ok(number == 0, "and no number");
+    et_error_clear(cx);
+    et_graph_abandon(g);
+    ok(et_item(g, sum, &number) == ET_OK, "until it is forgotten");
+    et_graph_free(&g);
+    et_tensor_free(&x);
+}
+
 /* Of any op: its results are NULL where it has none, on a graph that has an error
  * too. */
 static void
@@ -577,6 +612,7 @@ main(void)
     et_ctx_set_checks(cx, true);
     test_null_operands();
     test_null_elsewhere();
+    test_failed_graph();
     test_refused_results();
     test_other_graph();
     test_other_device();
