@@ -149,6 +149,41 @@ test_dump(void)
     ok(strstr(dump, "fuse_norm") == NULL, "nobody hears of them who did not ask");
 }
 
+/* ---- values ---- */
+
+/* Is value A the same as B? (-1: an operand that is left out. What lies before the
+ * values must not be looked at; here it is one that is like the first.) */
+static void
+test_same_value(void)
+{
+    struct et_desc d, shorter;
+    et_desc_init(&d, ET_F32, 1, (const int64_t[]){4}, ET_ROW_MAJOR);
+    et_desc_init(&shorter, ET_F32, 1, (const int64_t[]){3}, ET_ROW_MAJOR);
+    struct eti_value v[] = {
+        {.desc = d},       {.desc = d},
+        {.desc = d},       {.desc = d, .offset = 4},
+        {.desc = shorter}, {.desc = d, .root = 4},
+    };
+    const struct eti_ir ir = {.value = v + 1, .n_values = N(v) - 1};
+    static const struct {
+        int a, b;
+        bool same;
+        const char *says;
+    } rows[] = {
+        {0, 0, true, "a value is the same as itself"},
+        {0, 1, true, "two views of one place are"},
+        {0, 2, false, "those of two places are not"},
+        {0, 3, false, "nor are those of two shapes"},
+        {0, 4, false, "nor of two arrays"},
+        {0, -1, false, "nor is one the same as none"},
+        {-1, -1, true, "none is the same as none"},
+    };
+    for (size_t i = 0; i < N(rows); i++)
+        ok(eti_ir_same_value(&ir, rows[i].a, rows[i].b) == rows[i].same &&
+               eti_ir_same_value(&ir, rows[i].b, rows[i].a) == rows[i].same,
+           "%s", rows[i].says);
+}
+
 int
 main(void)
 {
@@ -156,6 +191,7 @@ main(void)
     test_missing("remove_dead", "without the removal of dead steps one complains");
     test_missing("sort", "without the first sort one complains");
     test_missing("fuse_norm", "chains come after norms that take a ReLU");
+    test_same_value();
     if (et_ctx_new(&cx) != ET_OK || et_device_open(cx, "ref", 0, 1, &dev) != ET_OK)
         bail("no device");
     et_ctx_set_log(cx, ET_LOG_INFO, note, NULL);
