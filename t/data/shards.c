@@ -180,6 +180,17 @@ csv(void)
            label_at(&o, 1) == 2,
        "the user's order of classes counts, also of those that no row has");
     finish(&o);
+    put_text("csv/alike.csv", "file,kind\np/a.png,Cat\np/b.jpg,cat\np/a.png,ca\n"
+                              "p/b.jpg,cats\n");
+    need(cx, try_open(&o, "csv_images", "csv/alike.csv",
+                      SET("classes", "[ca, Cat, cats, cat]")));
+    ok(label_at(&o, 0) == 1 && label_at(&o, 1) == 3 && label_at(&o, 2) == 0 &&
+           label_at(&o, 3) == 2,
+       "classes are whole names, and none is one that begins so");
+    finish(&o);
+    refused(ET_EFORMAT, "alike.csv:5: column 'kind': the class 'cats' is not one of",
+            "csv_images", "csv/alike.csv", SET("classes", "[ca, Cat, cat]"),
+            "nor is one that only begins as one of the list");
     need(cx, try_open(&o, "csv_images", "csv/list.csv", NULL));
     ok(o.data->facts.field[1].dtype == ET_I32 && et_facts_classes(&o.data->facts) == 31,
        "whole numbers are classes, of the last column where none is named");
