@@ -211,7 +211,20 @@ close_text(struct text *t)
     free(t->options);
 }
 
-enum change { NOTHING, GROWN, CUT, TOUCHED, REMOVED, REPLACED };
+enum change { NOTHING, GROWN, CUT, TOUCHED, REMOVED, REPLACED, CLOSED };
+
+/* The descriptor that the file of T is open as. */
+static int
+descriptor_of(const struct text *t)
+{
+    struct stat want, st;
+    if (stat(t->path, &want) != 0)
+        bail("cannot find %s", t->path);
+    for (int fd = 3; fd < 1024; fd++)
+        if (fstat(fd, &st) == 0 && st.st_ino == want.st_ino && st.st_dev == want.st_dev)
+            return fd;
+    bail("%s is not open", t->path);
+}
 
 static void
 change(const struct text *t, enum change how)
@@ -239,6 +252,9 @@ change(const struct text *t, enum change how)
         remove(t->path);
         write_file(strrchr(t->path, '/') + 1, "other", 5, false);
         break;
+    case CLOSED:
+        close(descriptor_of(t));
+        break;
     default:
         break;
     }
@@ -257,6 +273,7 @@ test_changes(void)
         {"that is written to", "was changed while training", TOUCHED},
         {"that is removed", "was removed or replaced while training", REMOVED},
         {"that is replaced", "was removed or replaced while training", REPLACED},
+        {"that cannot be read", "cannot read ", CLOSED},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct text t = open_text("text");
@@ -268,6 +285,8 @@ test_changes(void)
         ok(status == (rows[i].says ? ET_EIO : ET_OK) &&
                (!rows[i].says || strstr(why.message, rows[i].says)),
            "a file %s %s", rows[i].what, rows[i].says ? "is an error" : "is read on");
+        ok(t.data->type->tokens(t.data, 0, 0, out, &why) == status,
+           "also where no token is asked for");
         close_text(&t);
     }
 }
