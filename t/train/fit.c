@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/data/loader_impl.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -239,6 +240,13 @@ test_parts(struct et_ctx *cx)
                                      .n_evaluators = 1,
                                      .grad_accum = 2});
     is_at(&r, 2, 0, 5, "other data make shorter epochs");
+    struct et_loader_info info;
+    et_loader_get_info(other.train, &info);
+    ok(r.state->train_set == other.train->data &&
+           r.state->train_len == info.batches_per_epoch &&
+           r.state->train_samples == info.samples_per_epoch &&
+           r.state->batch_size == info.batch_size,
+       "and callbacks are told what these hold, how many there are, in which batches");
     is_int(tape.evals, 3, "another evaluator has another interval");
     ok(et_state_metric(r.state, "metrics/other/Accuracy", &value) &&
            !et_state_metric(r.state, "metrics/eval/Accuracy", &value),

@@ -437,13 +437,13 @@ test_exact(struct et_ctx *cx)
 }
 
 static void
-test_archive(struct et_ctx *cx)
+test_archive(struct et_ctx *cx, double initial)
 {
     struct run first, second;
     struct et_algorithm *a, *b;
     struct et_archive archive = {0};
     const struct choice choice = {
-        .precision = ET_PRECISION_AMP_FP16, .initial = SMALL, .interval = 3};
+        .precision = ET_PRECISION_AMP_FP16, .initial = initial, .interval = 3};
     start(&first, cx, &choice, &a);
     start(&second, cx, &choice, &b);
     fit(&first, 5);
@@ -454,20 +454,20 @@ test_archive(struct et_ctx *cx)
     archive.source = "test";
     archive.mode = ET_ARCHIVE_CHECK;
     need(cx, eti_parts_archive(second.trainer, &archive));
-    ok(second.state->loss_scale == SMALL && clean_steps(&second) == 0,
-       "checking a checkpoint leaves the scale alone");
+    ok(second.state->loss_scale == initial && clean_steps(&second) == 0,
+       "checking a checkpoint leaves a scale of %g alone", initial);
     archive.mode = ET_ARCHIVE_LOAD;
     need(cx, eti_parts_archive(second.trainer, &archive));
-    ok(second.state->loss_scale == 2 * SMALL && clean_steps(&second) == 2,
+    ok(second.state->loss_scale == 2 * initial && clean_steps(&second) == 2,
        "loading brings the scale and the count of clean steps");
     fit(&second, 1);
-    ok(second.state->loss_scale == 4 * SMALL, "and the next clean step is the third");
+    ok(second.state->loss_scale == 4 * initial, "and the next clean step is the third");
     eti_archive_release(&archive);
     eti_archive_begin(&archive, cx);
     need(cx, eti_archive_sort(&archive));
     archive.mode = ET_ARCHIVE_LOAD;
     need(cx, eti_parts_archive(second.trainer, &archive));
-    ok(second.state->loss_scale == SMALL && clean_steps(&second) == 0,
+    ok(second.state->loss_scale == initial && clean_steps(&second) == 0,
        "a checkpoint of another precision begins anew");
     eti_archive_release(&archive);
     stop(&first, &a);
@@ -540,7 +540,8 @@ main(void)
     test_skipped_statistics(cx);
     test_clipping(cx);
     test_exact(cx);
-    test_archive(cx);
+    test_archive(cx, SMALL);
+    test_archive(cx, 1); /* which is also that of what is not scaled */
     test_change(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
