@@ -348,6 +348,39 @@ dropouts(void)
        "each drops what it drops whatever the other does; none in an evaluation");
 }
 
+/* Layers that are put in the place of others, with what they are made from. */
+#define STAND_INS(X)                                                                   \
+    X(blur_conv2d, conv)                                                               \
+    X(blur_max_pool2d, pool)                                                           \
+    X(squeeze_excite_conv2d, conv)                                                     \
+    X(ghost_batch_norm, batchnorm)                                                     \
+    X(factorized_conv2d, layer)                                                        \
+    X(factorized_linear, layer)                                                        \
+    X(standardized_conv2d, conv)                                                       \
+    X(low_precision_layer_norm, norm)                                                  \
+    X(low_precision_group_norm, norm)                                                  \
+    X(bert_gated_output, output)
+
+/* None is made from nothing, or from a layer of another kind. */
+static void
+stand_ins(void)
+{
+    struct et_module *other, *m = NULL;
+    must(ET_NEW(cx, &other, dropout, .p = 0.5));
+#define TRY(name, of)                                                                  \
+    ok(ET_NEW(cx, &m, name) == ET_EINVAL && !m &&                                      \
+           strstr(et_error_get(cx)->message, #name " is made from a"),                 \
+       #name " is not made from nothing");                                             \
+    et_error_clear(cx);                                                                \
+    ok(ET_NEW(cx, &m, name, .of = other) == ET_EINVAL && !m &&                         \
+           strstr(et_error_get(cx)->message, #name " is made from a"),                 \
+       #name " is not made from a dropout");                                           \
+    et_error_clear(cx);
+    STAND_INS(TRY)
+#undef TRY
+    et_module_free(&other);
+}
+
 int
 main(void)
 {
@@ -360,6 +393,7 @@ main(void)
     layer_sizes();
     layer_refusals();
     dropouts();
+    stand_ins();
     et_device_close(&dev);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
