@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of all components of this build: what each promises, for each alike. */
-#include "etude/recipe.h"
+/* The tables of all components of this build: what each promises, for each alike; what
+ * each takes is in ranges.txt. */
+#include "core/recipe/options.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "etude/ctx.h"
+#include "etude/recipe.h"
 #include "t/tap.h"
 
 static struct et_ctx *cx;
@@ -40,14 +43,88 @@ static bool
 is_unique(const struct et_option *table, const struct et_option *row)
 {
     for (const struct et_option *o = table; o != row; o++)
-        if (strcmp(o->name, row->name) == 0)
+        if (strcmp(o->name, row->name) == 0 || o->offset == row->offset) {
+            diag("%s and %s have one name, or one place", o->name, row->name);
             return false;
+        }
     return true;
+}
+
+/* Options of C, those of FROM or with its defaults where that is NULL, while the K-th
+ * allocation fails, for each k: there are none, and nothing is left of them. */
+static bool
+is_clean(const struct et_component *c, const void *from)
+{
+    struct et_alloc_stats before, after;
+    et_status status = ET_ENOMEM;
+    bool clean = true;
+    for (uint64_t k = 1; clean && status != ET_OK; k++) {
+        void *options = NULL;
+        et_alloc_get_stats(cx, &before);
+        et_alloc_fail_at(cx, k);
+        status = eti_options_new(cx, c, from, &options);
+        et_alloc_fail_at(cx, 0);
+        clean = status == ET_OK || (status == ET_ENOMEM && !options);
+        if (status == ET_OK)
+            eti_options_free(cx, c, &options);
+        et_alloc_get_stats(cx, &after);
+        clean &= !options && after.live == before.live;
+        et_error_clear(cx);
+    }
+    if (!clean)
+        diag("%s: options that could not be made are not gone", c->name);
+    return clean;
+}
+
+/* ---- what a user may give ---- */
+
+static char ranges[1 << 18];
+
+/* A line for each option of C: what is taken, and what counts where there is none. */
+static void
+note_ranges(const struct et_component *c, enum et_kind kind)
+{
+    size_t used = strlen(ranges);
+    char text[1024];
+    for (const struct et_option *row = c->options; row && row->name; row++)
+        used += (size_t)snprintf(ranges + used, sizeof ranges - used,
+                                 "%s %s.%s: %s%s%s%s\n", et_kind_word(kind), c->name,
+                                 row->name, et_option_expects(row, text, sizeof text),
+                                 row->flags & ET_OPT_REQUIRED ? ", required" : "",
+                                 row->def ? "; " : "", row->def ? row->def : "");
+}
+
+static void
+test_ranges(void)
+{
+    static char want[sizeof ranges];
+    char path[1024];
+    snprintf(path, sizeof path, "%s/t/unit/ranges.txt",
+             getenv("ET_SRCDIR") ? getenv("ET_SRCDIR") : ".");
+    FILE *f = fopen(path, getenv("ETUDE_UPDATE") ? "w+" : "r");
+    if (f && getenv("ETUDE_UPDATE")) {
+        fputs(ranges, f);
+        rewind(f);
+    }
+    want[f ? fread(want, 1, sizeof want - 1, f) : 0] = 0;
+    if (f)
+        fclose(f);
+    const char *a = want, *b = ranges;
+    if (ok(strcmp(want, ranges) == 0,
+           "options take what t/unit/ranges.txt says (ETUDE_UPDATE=1 writes it anew)"))
+        return;
+    while (*a && strncmp(a, b, strcspn(a, "\n") + 1) == 0) {
+        b += strcspn(a, "\n") + 1;
+        a += strcspn(a, "\n") + 1;
+    }
+    diag("the first that does not: %.*s", (int)strcspn(b, "\n"), b);
+    diag("where there was: %.*s", (int)strcspn(a, "\n"), a);
 }
 
 static void
 test_component(const struct et_component *c, enum et_kind kind)
 {
+    note_ranges(c, kind);
     void *options = calloc(1, c->options_size + 1);
     bool held = options && c->summary && c->summary[0];
     if (et_options_init(cx, c->options, options) != ET_OK) {
@@ -58,6 +135,8 @@ test_component(const struct et_component *c, enum et_kind kind)
     for (const struct et_option *row = c->options; row && row->name; row++)
         held &= row->offset < c->options_size && is_unique(c->options, row) &&
                 is_sound(c->options, row, options, c->name);
+    ok(is_clean(c, NULL) && is_clean(c, options),
+       "%s %s: options that cannot be made are gone", et_kind_word(kind), c->name);
     et_options_release(c->options, options);
     free(options);
     ok(held, "%s %s: defaults are set, printed and read back", et_kind_word(kind),
@@ -79,6 +158,7 @@ main(void)
         ok(et_registry_find(NULL, kind, "no such name") == NULL,
            "no %s has a name that nobody gave", et_kind_word(kind));
     }
+    test_ranges();
     struct et_recipe recipe = {0};
     bool held = et_options_init(cx, et_recipe_table, &recipe) == ET_OK;
     for (const struct et_option *row = et_recipe_table; row->name; row++)
