@@ -225,6 +225,77 @@ one_model(const char *name, const char *const *set)
     et_model_free(&m);
 }
 
+/* ---- attributes ---- */
+
+/* The integers that attribute NAME of the first node of OP has in the file S. */
+static const char *
+ints_of(struct span s, const char *op, const char *name)
+{
+    static char out[128];
+    struct span graph = text_of(s, 7);
+    struct field node, f;
+    int used = 0;
+    *out = 0;
+    while (next(&graph, &node)) {
+        struct span inside = node.bytes;
+        if (node.number != 1 || !is_text(text_of(node.bytes, 4), op))
+            continue;
+        while (next(&inside, &f)) {
+            struct span ints = f.bytes;
+            if (f.number != 5 || !is_text(text_of(f.bytes, 1), name))
+                continue;
+            for (struct field i; next(&ints, &i);) {
+                if (i.number == 8 && i.wire == 0)
+                    used += snprintf(out + used, sizeof out - (size_t)used, " %d",
+                                     (int)i.value);
+                while (i.number == 8 && i.wire == 2 && i.bytes.p < i.bytes.end)
+                    used += snprintf(out + used, sizeof out - (size_t)used, " %d",
+                                     (int)varint(&i.bytes));
+            }
+        }
+        break;
+    }
+    return out;
+}
+
+/* A convolution for which height and width are not alike. */
+static struct et_tensor *
+oblong(struct et_module *m, struct et_forward *f, struct et_tensor *x)
+{
+    static const struct et_conv2d_attr attr = {
+        .stride = {1, 2}, .dilation = {3, 4}, .pad = {5, 6}, .groups = 1};
+    (void)m;
+    const int64_t planes[] = {x->desc.shape[0], 1, 1, 5}, one[] = {1, 1, 3, 3};
+    struct et_tensor *y = et_reshape(f->g, x, 4, planes);
+    y = et_conv2d(f->g, y, et_fill(f->g, ET_F32, 4, one, 1), NULL, &attr);
+    return et_reshape(f->g, y, 2, (const int64_t[]){x->desc.shape[0], 25});
+}
+
+static void
+test_attributes(void)
+{
+    static const struct et_module_class oblong_class = {
+        .info = {.name = "oblong", .class_name = "Oblong"},
+        .size = sizeof(struct et_module),
+        .forward = oblong,
+    };
+    struct et_model *m = make("mlp", NULL);
+    struct eti_onnx_info info = {0};
+    struct eti_bytes all;
+    char path[4200];
+    snprintf(path, sizeof path, "%s/m.onnx", scratch_folder());
+    need(cx, et_module_add(cx, m->root, "own", &oblong_class, NULL));
+    need(cx, eti_onnx_export(cx, m, dev, path, &info));
+    need(cx, eti_file_load(cx, path, 1 << 30, &all));
+    const struct span s = {all.data, all.data + all.n};
+    is_str(ints_of(s, "Conv", "strides"), " 1 2", "strides are of height and width");
+    is_str(ints_of(s, "Conv", "dilations"), " 3 4", "so are dilations");
+    is_str(ints_of(s, "Conv", "pads"), " 5 6 5 6",
+           "padding is said of both beginnings, then of both ends");
+    et_free(cx, all.data);
+    et_model_free(&m);
+}
+
 /* ---- weights beside the file ---- */
 
 /* The Nth weight or constant of the file S. */
@@ -352,6 +423,7 @@ main(void)
     one_model("gpt2", alibi);
     one_model("bert", small);
     one_model("bert_classifier", small);
+    test_attributes();
     test_beside();
     refused();
     et_device_close(&dev);
