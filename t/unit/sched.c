@@ -755,6 +755,9 @@ formulas(void)
         {"(1", "'(1', character 3: a ')' is missing"},
         {"max(1", "'max(1', character 6: a ')' is missing"},
         {"epoch", "'epoch', character 1: 'epoch' is none of pi, ep, ba"},
+        {"pie", "'pie', character 1: 'pie' is none of pi, ep, ba"},
+        {"p", "'p', character 1: 'p' is none of pi, ep, ba"},
+        {"e", "'e', character 1: 'e' is none of pi, ep, ba"},
         {"e(1)", "'e(1)', character 1: no function is called e"},
         {".", "'.', character 1: no number"},
     };
