@@ -783,6 +783,9 @@ main(void)
     test_dropped();
     test_last(cx);
     test_commands(cx);
+    struct et_alloc_stats stats;
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
     et_ctx_free(&cx);
     return done();
 }
