@@ -270,6 +270,23 @@ test_others(struct tui_app *app, const json_t *facts)
     tui_results_close(&r);
 }
 
+/* What SCREEN has so many ROWS below WHAT, from its column on; "": there is none. */
+static const char *
+below(const char *screen, const char *what, int rows)
+{
+    const char *line = strstr(screen, what);
+    if (!line)
+        return "";
+    size_t column = 0;
+    while (line > screen && line[-1] != '\n')
+        line--, column++;
+    for (; rows > 0 && line; rows--) {
+        line = strchr(line, '\n');
+        line += line != NULL;
+    }
+    return line && strcspn(line, "\n") > column ? line + column : "";
+}
+
 static void
 test_results(void)
 {
@@ -302,6 +319,14 @@ test_results(void)
     ok(strstr(drawn(&r, 24, 80), "0                3  1.0000     .6000   .7500") !=
            NULL,
        "recall, precision and F1 of each class");
+    static const char first[] = "0                3  1.0000";
+    ok(strncmp(below(drawn(&r, 24, 80), first, 1), "1                3   .6667", 26) ==
+               0 &&
+           strncmp(below(drawn(&r, 24, 80), first, 2), "2                4   .5000",
+                   26) == 0,
+       "in a row for each");
+    const char *end = below(drawn(&r, 24, 80), first, 3);
+    ok(strspn(end, " ") >= 20 || strcspn(end, "\n") == 0, "and below the last is none");
     r.panel = TUI_RESULTS_WORST;
     is_int(r.n_mistakes, 3, "mistakes are listed");
     (void)tui_results_message(&r, message, sizeof message);
