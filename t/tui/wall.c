@@ -205,6 +205,55 @@ test_small(struct et_ctx *cx)
     made_free(&m);
 }
 
+/* A run whose loss is LOSS, and from batch 20 of 30 on LATE. */
+static struct made *
+run_of_loss(struct et_ctx *cx, double loss, double late)
+{
+    struct made *m = made_run(cx, "{\"name\": \"made\", \"state\": \"running\"}");
+    made_state(m, "running");
+    for (int i = 0; i < 30; i++) {
+        m->at.t += 1;
+        m->at.ba = i + 1;
+        MADE_SAY(m, ET_RECORD_BATCH, 0, NULL,
+                 {"loss/train/total", i < 20 ? loss : late});
+    }
+    made_open(m, TUI_IN_monitor, 36, 120);
+    made_press(m, "p");
+    return m;
+}
+
+/* Of two runs in one chart one has broken down: what is shown is what it was before, and
+ * all of the other. */
+static void
+test_reach(struct et_ctx *cx)
+{
+    static const struct {
+        double loss[2], late[2], want;
+        const char *says;
+    } rows[] = {
+        {{5, 1}, {4, 1e6}, 5, "all of the run that did not break down is seen"},
+        {{1, 4}, {0.5, 1e6}, 8, "and the other up to twice what it had been"},
+        {{-5, 1}, {-4, 1e6}, 5, "on either side of 0"},
+        {{1, 2}, {1e6, 1e7}, 4, "of two that did, both up to there"},
+        {{5, 1}, {4, 2}, 0, "of two that did not, everything"},
+    };
+    const struct tui_wall_chart chart = {.name = {"loss/train/total"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct made *m[2];
+        struct tui_plot_line line[TUI_WALL_LINES];
+        for (int k = 0; k < 2; k++)
+            m[k] = run_of_loss(cx, rows[i].loss[k], rows[i].late[k]);
+        struct tui_wall both = *wall_of(m[0]);
+        both.run[1] = wall_of(m[1])->run[0];
+        both.n_runs = 2;
+        is_int(tui_wall_lines(&both, &chart, line), 2, "a line for each of two runs");
+        for (int k = 0; k < 2; k++)
+            is_near(line[k].reach, rows[i].want, 1e-6, "%s", rows[i].says);
+        for (int k = 0; k < 2; k++)
+            made_free(&m[k]);
+    }
+}
+
 int
 main(void)
 {
@@ -217,6 +266,7 @@ main(void)
     test_step(cx);
     test_parts(cx);
     test_small(cx);
+    test_reach(cx);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
     et_ctx_free(&cx);
