@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recipe_also.c: PyTorch's names of options are understood, and stored as ours. */
+/* recipe_also.c: PyTorch's names of options are understood, and stored as
+ * ours; the keys of others are not, and ours are said. */
 #include "config.h"
 
 #include <stdio.h>
@@ -275,6 +276,84 @@ test_single(void)
     et_options_release(table, &o);
 }
 
+/* What others call the keys of a recipe, and what they are told that we do. */
+static void
+test_keys_of_others(void)
+{
+    static const char *const rows[][2] = {
+        {"data", "train_data"},
+        {"train_dataset", "train_data"},
+        {"train_dataloader", "train_data"},
+        {"train_loader", "train_data"},
+        {"dataloader", "train_data"},
+        {"dataset", "train_data"},
+        {"val_data", "eval_data"},
+        {"test_data", "eval_data"},
+        {"val_dataset", "eval_data"},
+        {"eval_dataset", "eval_data"},
+        {"eval_dataloader", "eval_data"},
+        {"eval_loader", "eval_data"},
+        {"eval_loaders", "eval_data"},
+        {"evaluators", "eval_data"},
+        {"train_batch_size", "train_data.batch_size"},
+        {"global_train_batch_size", "train_data.batch_size"},
+        {"batch_size", "train_data.batch_size"},
+        {"eval_batch_size", "eval_data.batch_size"},
+        {"device_eval_batch_size", "eval_data.batch_size"},
+        {"eval_subset_num_batches", "eval_data.subset_num_batches"},
+        {"train_subset_num_batches", "train_data.subset_num_batches"},
+        {"validate_every_n_epochs", "eval_interval"},
+        {"validate_every_n_batches", "eval_interval"},
+        {"epochs", "max_duration"},
+        {"max_epochs", "max_duration"},
+        {"num_epochs", "max_duration"},
+        {"num_train_epochs", "max_duration"},
+        {"max_steps", "max_duration"},
+        {"network", "model"},
+        {"optimizers", "optimizer"},
+        {"schedulers", "scheduler"},
+        {"lr_scheduler", "scheduler"},
+        {"lr", "optimizer.lr"},
+        {"learning_rate", "optimizer.lr"},
+        {"weight_decay", "optimizer.weight_decay"},
+        {"device_train_microbatch_size", "microbatch_size"},
+        {"save_interval", "checkpoint.interval"},
+        {"save_num_checkpoints_to_keep", "checkpoint.keep"},
+        {"save_filename", "checkpoint.name"},
+        {"save_weights_only", "checkpoint.weights_only"},
+        {"save_ignore_keys", "checkpoint.ignore_keys"},
+        {"save_latest_filename", "checkpoint.latest"},
+        {"save_folder", "checkpoint"},
+        {"load_path", "load.path"},
+        {"load_weights_only", "load.weights_only"},
+        {"load_strict_model_weights", "load.strict"},
+        {"load_ignore_keys", "load.ignore_keys"},
+        {"load_exclude_algorithms", "load.exclude_algorithms"},
+        {"deterministic_mode", "deterministic"},
+        {"ddp_sync_strategy", "parallel.sync"},
+        {"dist_timeout", "timeout"},
+        {"deepspeed_config", "parallel.zero"},
+        {"fsdp_config", "parallel.zero"},
+        {"log_to_console", "--progress"},
+        {"progress_bar", "--progress"},
+        {"autoresume", "--autoresume"},
+        {"variables", "include"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[128], want[160], got[2048] = "";
+        snprintf(text, sizeof text, "max_duration: 1ba\n%s: 1\n", rows[i][0]);
+        snprintf(want, sizeof want, "unknown key '%s' (did you mean '%s'?)", rows[i][0],
+                 rows[i][1]);
+        bool found = false;
+        ok(parse(text) != ET_OK, "%s is no key of ours", rows[i][0]);
+        for (int k = 0; k < errors.n && !found; k++)
+            found =
+                strstr(et_diagnostic_text(&errors.v[k], got, sizeof got), want) != NULL;
+        if (!ok(found, "%s is told %s", rows[i][0], rows[i][1]))
+            diag("%s", got);
+    }
+}
+
 int
 main(void)
 {
@@ -286,6 +365,7 @@ main(void)
     test_suggested();
     test_edited();
     test_single();
+    test_keys_of_others();
     end_reading();
     return done();
 }
