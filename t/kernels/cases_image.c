@@ -179,6 +179,21 @@ cases_conv2d(struct bench *b)
                       "%s%s%s", convs[i].what, bias ? ", bias" : "",
                       layout == ROW ? ", row-major" : "");
         }
+    /* One of the three is row-major where the others are not: what reads channels that
+     * lie together has to look at each of them. */
+    for (int i = 0; i < N_CONVS; i++)
+        for (int odd = 0; odd < 3 && convs[i].w[1] % 16 == 0; odd++) {
+            static const char *const which[] = {"image", "filters", "result"};
+            struct conv c = conv_of(&convs[i]);
+            c.o.output_pad[0] = c.o.output_pad[1] = 0;
+            check(b,
+                  TRIAL(ATTR(c.o),
+                        IN(normal(b, odd == 0 ? ROW : LAST, 4, c.x),
+                           normal(b, odd == 1 ? ROW : LAST, 4, c.w)),
+                        OUT(result(b, ET_F32, odd == 2 ? ROW : LAST, 4, c.y)),
+                        .length = c.w[1] * c.w[2] * c.w[3], .may_refuse = true),
+                  "%s, its %s row-major", convs[i].what, which[odd]);
+        }
 }
 
 void
