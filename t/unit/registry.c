@@ -121,6 +121,23 @@ test_ranges(void)
     diag("where there was: %.*s", (int)strcspn(a, "\n"), a);
 }
 
+/* Whole numbers count something, and have a least one: names of those that are taken
+ * however small. (ignore_index is no class, whichever number it is.) */
+static char boundless[1024];
+
+static void
+find_boundless(const struct et_component *c, enum et_kind kind, void *options)
+{
+    for (const struct et_option *row = c->options; row && row->name; row++) {
+        size_t n = strlen(boundless);
+        if (row->type == ET_OPT_INT && strcmp(row->name, "ignore_index") != 0 &&
+            et_options_set(cx, c->options, options, row->name, "-987654321") == ET_OK)
+            snprintf(boundless + n, sizeof boundless - n, " %s %s.%s",
+                     et_kind_word(kind), c->name, row->name);
+        et_error_clear(cx);
+    }
+}
+
 static void
 test_component(const struct et_component *c, enum et_kind kind)
 {
@@ -137,6 +154,8 @@ test_component(const struct et_component *c, enum et_kind kind)
                 is_sound(c->options, row, options, c->name);
     ok(is_clean(c, NULL) && is_clean(c, options),
        "%s %s: options that cannot be made are gone", et_kind_word(kind), c->name);
+    if (options)
+        find_boundless(c, kind, options);
     et_options_release(c->options, options);
     free(options);
     ok(held, "%s %s: defaults are set, printed and read back", et_kind_word(kind),
@@ -159,6 +178,7 @@ main(void)
            "no %s has a name that nobody gave", et_kind_word(kind));
     }
     test_ranges();
+    is_str(boundless, "", "whole numbers have a least one");
     struct et_recipe recipe = {0};
     bool held = et_options_init(cx, et_recipe_table, &recipe) == ET_OK;
     for (const struct et_option *row = et_recipe_table; row->name; row++)
