@@ -295,6 +295,29 @@ axes_of_one(struct bench *b)
     }
 }
 
+/* Matrices of M rows whose results, or operands, lie as heads do: the step to the next
+ * row is longer than that to the next matrix, also where each has one row. (Results of
+ * more rows are not asked for: the simulated cuBLASLt takes none that lie within each
+ * other.) */
+static void
+rows_apart(struct bench *b, int64_t m, bool shared)
+{
+    struct et_matmul_attr o = {0};
+    for (int which = 1; which < (m == 1 ? 4 : 2); which++) {
+        enum layout x = which & 1 ? HEADS : ROW, y = which & 2 ? HEADS : ROW;
+        check(b,
+              TRIAL(ATTR(o),
+                    IN(normal(b, x, SHAPE(2, 5, m, 8)),
+                       shared ? normal(b, ROW, SHAPE(8, 12))
+                              : normal(b, ROW, SHAPE(2, 5, 8, 12)),
+                       NULL),
+                    OUT(result(b, ET_F32, y, SHAPE(2, 5, m, 12))), .length = 8,
+                    .may_refuse = true),
+              "%d rows, %s%s as heads lie%s", (int)m, which & 1 ? "a" : "",
+              which & 2 ? "y" : "", shared ? ", b shared" : "");
+    }
+}
+
 /* Results of another dtype than the operands, or of f64; Y is of 33 x 24. */
 static void
 product_of_dtypes(struct bench *b, enum et_dtype in, struct operand *y, bool bias)
@@ -334,6 +357,8 @@ cases_matmul(struct bench *b)
     product(b, "many columns, ", 3, 17, 5003, 2, true, ROW);
     many_matrices(b);
     axes_of_one(b);
+    for (int i = 0; i < 4; i++)
+        rows_apart(b, i & 1 ? 3 : 1, i >> 1);
     for (int bias = 0; bias < 2; bias++) {
         product_of_dtypes(b, ET_F64, result(b, ET_F64, ROW, SHAPE(33, 24)), bias);
         product_of_dtypes(b, ET_BF16, wide_result(b, SHAPE(33, 24)), bias);
