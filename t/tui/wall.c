@@ -222,8 +222,8 @@ run_of_loss(struct et_ctx *cx, double loss, double late)
     return m;
 }
 
-/* Of two runs in one chart one has broken down: what is shown is what it was before, and
- * all of the other. */
+/* Of two runs in one chart one has broken down: what is shown is what it was before,
+ * and all of the other. */
 static void
 test_reach(struct et_ctx *cx)
 {
