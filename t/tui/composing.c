@@ -346,6 +346,32 @@ test_mend(void)
     tui_app_free(&app);
 }
 
+/* Two faults in a file that the recipe includes, which nothing here mends. */
+static void
+test_elsewhere(void)
+{
+    put("base.yaml", "max_duration: 1ba\nmodel: {name: mlp}\n"
+                     "train_data: {name: synthetic_images, batch_size: 4}\n"
+                     "optimizer: {name: sgd, lr: fast, momentum: slow}\n");
+    struct tui_app *app = open_app("include: base.yaml\n");
+    const char *other = strstr(picture, " 4 optimizer.momentum: exp");
+    int rows = 0;
+    for (const char *p = strstr(picture, "fault 1 of 2"); p && p < other; p++)
+        rows += *p == '\n';
+    const char *file = other;
+    for (int back = 0; file && file > picture && back < 3; file--)
+        back += file[-1] == '\n';
+    ok(other && rows > 3 && strstr(file, "base.yaml") &&
+           strstr(file, "base.yaml") < other,
+       "the file of a fault is named, and one row further the other fault stands");
+    if (!other || rows <= 3)
+        diag("%d rows\n%s", rows, picture);
+    ok(strstr(picture, "m mends") == NULL && strstr(picture, "m asks") == NULL,
+       "and nothing is said to mend them");
+    remove("base.yaml");
+    tui_app_free(&app);
+}
+
 /* As if the estimate had ended with REFUSAL. */
 static void
 refuse(struct compose *c, const char *refusal)
@@ -578,6 +604,7 @@ main(int argc, char **argv)
     test_paste();
     test_broken();
     test_mend();
+    test_elsewhere();
     test_checks();
     test_fatal();
     test_events();
