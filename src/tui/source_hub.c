@@ -373,7 +373,9 @@ static void
 tell(struct hub *h, const struct etd_client_status *c)
 {
     struct tui_source *s = &h->source;
-    if (c->missed > h->missed) {
+    if (c->link == ETD_LINK_DISCONNECTED || c->link == ETD_LINK_CONNECTING) {
+        h->missed = 0; /* the next connection counts from there */
+    } else if (c->missed > h->missed) {
         s->notice_role = TUI_GOOD;
         snprintf(s->notice, sizeof s->notice, "gap filled: %lld events",
                  (long long)(c->missed - h->missed));

@@ -384,6 +384,27 @@ test_end_afar(void)
     free(text);
 }
 
+/* Another break, which is shorter than the one before: it is told of, and once. */
+static void
+test_another_gap(struct tui_source *hub)
+{
+    int exit = 0;
+    hub->notice[0] = '\0';
+    house_kill(&h);
+    ok(wait_for(hub, is_lost), "a hub that dies again is lost again");
+    house_tell(&h, 3);
+    if (!house_start(&h, &exit))
+        bail("the hub ended with %d", exit);
+    hub->class->retry(hub);
+    ok(wait_for(hub, has_all) && wait_for(hub, has_notice), "and comes back");
+    ok(strstr(hub->notice, "gap filled: 3 ") != NULL,
+       "with what was missed this time: %s", hub->notice);
+    hub->notice[0] = '\0';
+    house_tell(&h, 1);
+    ok(wait_for(hub, has_all), "then it goes on");
+    is_str(hub->notice, "", "and what was filled is not told again");
+}
+
 int
 main(void)
 {
@@ -442,7 +463,9 @@ main(void)
     is_same(hub, directory, "and is what the log has");
     ok(strstr(hub->notice, "gap filled: 50") != NULL, "it is said that they did: %s",
        hub->notice);
-    hub->notice[0] = '\0';
+    test_another_gap(hub);
+    while (directory->class->advance(directory, 1, 0))
+        continue;
     char *far = screen_of(&hub), *near = screen_of(&directory);
     char *a = strchr(far, '\n'), *b = strchr(near, '\n');
     if (!ok(a && b && strcmp(a, b) == 0, "both show the same screen"))
