@@ -110,6 +110,31 @@ test_no_memory(struct et_ctx *cx)
     et_log_free(&small);
 }
 
+/* Each of the blocks of a log in turn is one too many. */
+static void
+test_not_made(struct et_ctx *cx)
+{
+    struct et_alloc_stats before, after;
+    et_status status = ET_ENOMEM;
+    int wrong = 0, k = 0;
+    et_alloc_get_stats(cx, &before);
+    while (status == ET_ENOMEM && k < 100) {
+        char byte;
+        struct et_log *log = (void *)&byte;
+        et_alloc_fail_at(cx, ++k);
+        status = et_log_new(cx, NULL, &log);
+        et_alloc_fail_at(cx, 0);
+        et_error_clear(cx);
+        wrong += (log != NULL) != (status == ET_OK);
+        if (status == ET_OK)
+            et_log_free(&log);
+        et_alloc_get_stats(cx, &after);
+        wrong += after.live != before.live;
+    }
+    ok(status == ET_OK && k > 2, "with memory for all of it there is a log");
+    is_int(wrong, 0, "with less there is none, and nothing of it stays");
+}
+
 int
 main(void)
 {
@@ -121,6 +146,7 @@ main(void)
     test_many(cx, log, &sink);
     test_long_names(log);
     test_no_memory(cx);
+    test_not_made(cx);
     et_log_free(&log);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");

@@ -463,6 +463,35 @@ looks(struct et_state s, int64_t row, int pass, const char *word)
     return !isnan(logged(&s, "activations/average/_input.0"));
 }
 
+/* Of the first two blocks that it needs to look at a module, the K-th is one too many. */
+static void
+test_no_memory(struct et_state s, int k)
+{
+    struct et_callback *c = MAKE("activation_monitor", "interval", "1ba");
+    struct et_alloc_stats before, after;
+    double is[KINDS];
+    struct et_tensor *x = random_rows(&s, is);
+    s.timestamp = (struct et_timestamp){0};
+    s.pass = 0;
+    s.batch.first_row = 0;
+    fire(c, ET_EVENT_INIT, &s);
+    fire(c, ET_EVENT_BEFORE_FORWARD, &s);
+    et_alloc_get_stats(cx, &before);
+    et_alloc_fail_at(cx, k);
+    c->type->module(c, &s, s.model->root, x, x);
+    et_alloc_fail_at(cx, 0);
+    et_alloc_get_stats(cx, &after);
+    is_int((int64_t)(after.live - before.live), 0,
+           "without memory for block %d nothing stays of what it has", k);
+    fire(c, ET_EVENT_AFTER_FORWARD, &s);
+    et_graph_reset(s.graph);
+    et_timestamp_next_batch(&s.timestamp, 1, 0, 1);
+    fire(c, ET_EVENT_BATCH_END, &s);
+    ok(isnan(logged(&s, "activations/average/_input.0")), "and nothing is logged");
+    et_tensor_free(&x);
+    drop(&c);
+}
+
 static void
 test_looks(struct et_state s)
 {
@@ -583,6 +612,8 @@ main(void)
         test_remaining(*r.state, runs[i].length, runs[i].train_len, runs[i].skip);
     test_memory(*r.state);
     test_activations(*r.state);
+    for (int k = 1; k <= 2; k++)
+        test_no_memory(*r.state, k);
     test_looks(*r.state);
     test_run_state(*r.state);
     run_close(&r);
