@@ -344,6 +344,12 @@ test_alike(struct et_ctx *cx)
     f = open_memstream(&text, &size);
     need(cx, eti_comparison_svg(&k, a, 3, f));
     fclose(f);
+    f = fopen("/dev/full", "w");
+    is_int(f ? eti_comparison_svg(&k, a, 3, f) : ET_EIO, ET_EIO,
+           "a picture that there is no room for is an error");
+    et_error_clear(cx);
+    if (f)
+        fclose(f);
     ok(!strstr(text, "nan") && !strstr(text, "inf"), "runs that are equal have places");
     free(text);
     for (int i = 0; i < N; i++)
