@@ -287,6 +287,55 @@ below(const char *screen, const char *what, int rows)
     return line && strcspn(line, "\n") > column ? line + column : "";
 }
 
+/* What a share looks like: a number where there is room for it, else a sign, and a
+ * role. */
+static void
+test_shares(struct tui_app *app)
+{
+    static const int count[] = {127, 75, 37, 10, 1}; /* of 250 */
+    static const enum tui_role role[] = {TUI_HEAT4, TUI_HEAT3, TUI_HEAT2, TUI_HEAT1,
+                                         TUI_HEAT0};
+    enum { CLASSES = sizeof count / sizeof *count, FIRST = 6 };
+    const int32_t label = 1;
+    char path[256];
+    struct eti_predictions all = {.cx = cx};
+    struct tui_results r;
+    struct tui_grid g;
+    for (int k = 0; k < CLASSES; k++)
+        for (int i = 0; i < count[k]; i++) {
+            float score[CLASSES] = {[0] = 0};
+            score[k] = 9;
+            need(cx, eti_predictions_add(&all, score, &label, 1, CLASSES));
+        }
+    snprintf(path, sizeof path, "%s/shares", folder);
+    json_t *facts = json_pack("{s:s, s:s}", "name", "calm-heron", "directory", path);
+    if (mkdir(path, 0700) != 0)
+        bail("no folder");
+    snprintf(path, sizeof path, "%s/shares/predictions", folder);
+    if (mkdir(path, 0700) != 0)
+        bail("no folder");
+    snprintf(path, sizeof path, "%s/shares/predictions/eval.csv", folder);
+    need(cx, eti_predictions_write(&all, path, ETI_AS_CSV));
+    eti_predictions_release(&all);
+    tui_results_open(&r, app, facts);
+    ok(strstr(drawn(&r, 24, 80), "    1  51  30  15   4  <1") != NULL,
+       "shares are in percent, and less than a half of one is not 0");
+    ok(strstr(drawn(&r, 24, 20), "    1 #+-..") != NULL,
+       "where there is no room each has a sign of its size");
+    need(cx, tui_grid_init(&g, cx, &tui_glyphs_ascii, 24, 20));
+    const struct tui_pane p = tui_pane_of(&g);
+    tui_results_draw(&r, &p);
+    int y = 0;
+    while (y < 23 && cell(&g, y, FIRST)->ch != '#')
+        y++;
+    for (int k = 0; k < CLASSES; k++)
+        is_int(cell(&g, y, FIRST + k)->role, role[k], "%d of 250 are as hot as that",
+               count[k]);
+    tui_grid_release(&g);
+    tui_results_close(&r);
+    json_decref(facts);
+}
+
 static void
 test_results(void)
 {
@@ -353,6 +402,7 @@ test_results(void)
         }
     tui_results_close(&r);
     test_others(&app, facts);
+    test_shares(&app);
     json_decref(facts);
     snprintf(path, sizeof path, "rm -r '%s'", folder);
     if (system(path) != 0)
