@@ -254,6 +254,31 @@ reason_of(const char *directory)
     return text;
 }
 
+/* The last error that the run's log has; "" for none. */
+static const char *
+error_of(const char *directory)
+{
+    static char text[ETD_WHY];
+    char path[256];
+    struct et_events *log;
+    struct et_record r;
+    bool got = true;
+    text[0] = '\0';
+    snprintf(path, sizeof path, "%s/events.log", directory);
+    if (access(path, F_OK) != 0)
+        return text;
+    need(context, et_events_open(context, path, &log));
+    for (;;) {
+        need(context, et_events_next(log, &r, &got));
+        if (!got)
+            break;
+        if (r.kind == ET_RECORD_LOG && r.level == ET_LOG_ERROR)
+            snprintf(text, sizeof text, "%s", r.text);
+    }
+    et_events_close(&log);
+    return text;
+}
+
 static void
 test_way(void)
 {
@@ -271,6 +296,8 @@ test_way(void)
     is_str(facts(directory), way->facts, "as its run.json has it");
     is_str(heard.end.why, way->why, "why");
     is_str(reason_of(directory), way->opened ? way->why : "", "as run.json has it");
+    is_str(error_of(directory), way->opened ? way->why : "",
+           "and the log, as an error");
     ok(heard.end.said == way->its_own, "who has said it");
     ok(heard.end.began == way->opened, "and whether it had begun");
     is_int(all->code, heard.end.exit, "its supervisor has the same exit code");

@@ -4,10 +4,12 @@
 #include "config.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "dist/comm/store_impl.h"
@@ -434,10 +436,56 @@ test_unreachable(void)
     is_int(error, ECONNREFUSED, "which is said, too");
 }
 
+/* A rank 0 that thinks for a while before each answer, of which there are two. */
+static void *
+answer_late(void *listener)
+{
+    const struct timespec a_while = {.tv_nsec = 100 * 1000 * 1000};
+    const struct etd_store_head answer = {.op = ETD_STORE_ANSWER};
+    struct pollfd p = {.fd = *(int *)listener, .events = POLLIN};
+    struct etd_store_head head;
+    char body[KEY + sizeof(struct etd_store_hello)];
+    (void)poll(&p, 1, 60000);
+    int fd = accept(p.fd, NULL, NULL);
+    for (int i = 0; fd >= 0 && i < 2; i++) {
+        if (recv(fd, &head, sizeof head, MSG_WAITALL) != sizeof head ||
+            recv(fd, body, head.key_bytes + head.value_bytes, MSG_WAITALL) < 0)
+            break;
+        nanosleep(&a_while, NULL);
+        if (send(fd, &answer, sizeof answer, MSG_NOSIGNAL) != sizeof answer)
+            break;
+    }
+    if (fd >= 0)
+        close(fd);
+    return NULL;
+}
+
+/* The time that is allowed is one of milliseconds, of which a slow machine has many. */
+static void
+test_patience(void)
+{
+    char why[256] = "";
+    struct etd_store_config c = {
+        .host = "127.0.0.1", .rank = 1, .world = 2, .timeout_ms = 60 * 1000};
+    struct etd_store *s;
+    pthread_t thread;
+    int listener = etd_store_listen(c.host, &c.port);
+    if (listener < 0 || pthread_create(&thread, NULL, answer_late, &listener) != 0)
+        bail("no rank 0");
+    ok(etd_store_open(&c, &s, why, sizeof why) == ET_OK,
+       "a rank 0 that answers late is waited for%s%s", *why ? ": " : "", why);
+    ok(s && etd_store_set(s, key, key, KEY, why, sizeof why) == ET_OK,
+       "with each answer");
+    etd_store_close(&s, 0);
+    pthread_join(thread, NULL);
+    close(listener);
+}
+
 int
 main(void)
 {
     test_unreachable();
+    test_patience();
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         test_end(i);
     test_watch_ends();
