@@ -250,6 +250,30 @@ test_ranks(void)
            data ? "eval_data" : "train_data");
 }
 
+/* The processor computes with as many threads as are asked for, chosen or not. */
+static void
+test_threads(void)
+{
+    static const char *const device[] = {"device=cpu", "device=auto"};
+    for (int i = 0; i < 2; i++)
+        for (int n = 1; n <= 3; n++) {
+            struct et_recipe *r =
+                read_recipe(plain, (const char *const[]){device[i], NULL});
+            struct et_device *dev;
+            struct et_device_info info;
+            if (strcmp(eti_assemble_cpu, "cpu") != 0) {
+                skip(1, "built without oneDNN");
+            } else {
+                need(cx, eti_assemble_device(cx, r, NULL, n, &dev));
+                et_device_get_info(dev, &info);
+                ok(!info.host_memory || info.threads == n, "%s: %d of %d threads",
+                   device[i], info.threads, n);
+                et_device_close(&dev);
+            }
+            et_recipe_free(&r);
+        }
+}
+
 /* Batches of an epoch of eight, of a recipe that wants SUBSET of them, under LIMIT. */
 static void
 test_limits(void)
@@ -441,6 +465,7 @@ main(void)
     test_never();
     test_outcomes();
     test_ranks();
+    test_threads();
     test_limits();
     test_evaluators();
     test_most();
