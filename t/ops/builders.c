@@ -272,6 +272,12 @@ test_pack(void)
     need(et_tensor_read(cx, flat, got, sizeof got));
     ok(!memcmp(got, want, sizeof got),
        "pack lays images out channels-last, zeros between");
+    struct et_tensor *first[] = {leaf("f32[2]", y), NULL};
+    flat = et_pack(g, first, (int64_t[]){1, 4}, 2, 8, ET_F32);
+    need(et_eval(g, &flat, 1));
+    need(et_tensor_read(cx, flat, got, sizeof got));
+    ok(!memcmp(got, (const float[8]){0, 4, 5}, sizeof got),
+       "also where the last of them is nothing");
     struct et_tensor *none[] = {NULL, NULL};
     ok(lies_as(et_pack(g, none, (int64_t[]){0, 4}, 2, 8, ET_BF16), "bf16[8]"),
        "pack of nothing is zeros");

@@ -31,6 +31,21 @@ check_table(const char *owner, const struct et_option *table)
         is_int(twice, 0, "each name in the options of %s means one of them", owner);
 }
 
+/* What is offered in place of a name that is wrong is what may stand there: not the
+ * names that only say what is meant. */
+static void
+test_offered(void)
+{
+    static const struct et_option table[] = {
+        {.name = "length", .also = "size !short ~long"}, {.name = "width"}, {0}};
+    static const char *const want[] = {"length", "size", "short", "width"};
+    struct eti_names names = {.n = 0};
+    eti_names_add(&names, table);
+    is_int(names.n, 4, "four names are offered");
+    for (int i = 0; i < 4 && i < names.n; i++)
+        is_str(names.v[i], want[i], "'%s' is", want[i]);
+}
+
 static void
 test_tables(void)
 {
@@ -359,6 +374,7 @@ main(void)
 {
     begin_reading();
     test_tables();
+    test_offered();
     test_signatures();
     test_stored();
     test_both();

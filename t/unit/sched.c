@@ -758,6 +758,9 @@ formulas(void)
         {"pie", "'pie', character 1: 'pie' is none of pi, ep, ba"},
         {"p", "'p', character 1: 'p' is none of pi, ep, ba"},
         {"e", "'e', character 1: 'e' is none of pi, ep, ba"},
+        {"e", "'e', character 1: 'e' is none of pi, ep, ba"},
+        {"1 + b", "'1 + b', character 5: 'b' is none of pi, ep, ba"},
+        {"p", "'p', character 1: 'p' is none of pi, ep, ba"},
         {"e(1)", "'e(1)', character 1: no function is called e"},
         {".", "'.', character 1: no number"},
     };
