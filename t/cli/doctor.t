@@ -71,6 +71,14 @@ XDG_RUNTIME_DIR=$dir/elsewhere run doctor --json
 exits 1 "no place for sockets: exit 1"
 found sockets problem "elsewhere/etude" "is found"
 
+# Modules that are there and are none.
+mkdir modules
+echo no >modules/libetude-cpu.so
+echo no >modules/libetude-cuda.so
+ETUDE_MODULE_PATH=$dir/modules run doctor --json
+exits 1 "no device at all: exit 1"
+found cpu problem "libetude-cpu.so" "that of the processor is a problem where there is no other"
+
 TERM=dumb LC_ALL=C run doctor --json
 found terminal note "ASCII" "a locale without UTF-8 is noted"
 found terminal note "dumb" "and a terminal without a screen"

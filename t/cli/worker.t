@@ -26,9 +26,12 @@ run worker keygen --key other.key
 exits 0 "--key is another file"
 other=$(sed -n 's/^public //p' other.key)
 
+day=$(date +%F)
 run worker add lab-a tcp://127.0.0.1:7017 "$key"
 exits 0 "a worker is added with its key"
 says out "pinned to SHA256:" "which is pinned"
+grep -qE "^lab-a: .*since: \"?($day|$(date +%F))" config/workers.yaml
+ok $? "and the day is kept"
 run worker add lab-a tcp://127.0.0.1:7017 "$other"
 exits 77 "another key for it is refused"
 is "$(grep -o 'SHA256:' err | wc -l | tr -d ' ')" 2 "and both are shown"
