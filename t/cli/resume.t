@@ -52,6 +52,8 @@ run train --resume rested max_duration=18ba
 run show rested
 grep -qE ', for [0-9]{1,3}(s|m[0-9]{2}s), and 2h00m between its starts' out
 ok $? "what a run rested is none of the time that it took"
+grep -q '^[a-z-]*: finished, exit 0$' out
+ok $? "and how it ended is said, with its code, which is 0"
 
 # ---- what the run drew for itself ----
 
