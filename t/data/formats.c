@@ -219,6 +219,9 @@ token_files(void)
 
     snprintf(path, sizeof path, "%s",
              write_file("text", "In the beginning God created", 28, false));
+    refused(ET_EFORMAT, "empty: no tokens in 0 bytes", "text_bytes",
+            SETTINGS("path", write_file("empty", "", 0, false), "seq_len", "4"),
+            "a file without a token");
     need(cx, try_open(&o, "text_bytes", SETTINGS("path", path, "seq_len", "4")));
     need(cx, o.data->type->tokens(o.data, 0, 2, out, &why));
     ok(o.data->facts.n_tokens == 26 && o.data->facts.field[0].below == 256 &&

@@ -151,6 +151,8 @@ test_table(void)
     give(app, two);
     picture_has("CrossEntropy with all: .5500", "of two seeds the middle");
     picture_has("medians of runs that differ", "which is said");
+    press(app, "y");
+    picture_has("copied", "the command line is copied as with other runs");
     tui_app_free(&app);
 }
 

@@ -271,6 +271,12 @@ layout(void)
        "a view writes into the flat array and not into gaps");
     et_param_space_free(&s);
 
+    for (int i = 0; i < 3; i++) {
+        struct et_param_spec alike[] = {specs[0], specs[1], specs[2]};
+        alike[i].name = specs[(i + 1) % 3].name;
+        fails(et_param_space_new(cx, dev, alike, 3, &s), ET_EINVAL,
+              "two parameters are named", "no two have one name");
+    }
     fails(et_param_space_new(cx, dev, specs, 0, &s), ET_EINVAL, "without parameters",
           "a model has parameters");
     specs[2].name = "a";
