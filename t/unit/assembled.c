@@ -283,6 +283,17 @@ refused(void)
            errors.total == 2,
        "all that is wrong with a recipe is in the list");
     et_error_clear(cx);
+    static const struct et_override nowhere[] = {
+        {ET_OVERRIDE_SET, "seed.x=1"},
+        {ET_OVERRIDE_SET, "modle=x"},
+    };
+    struct et_session_options other = o;
+    other.overrides = nowhere;
+    errors = (struct et_diagnostics){0};
+    ok(et_trainer_from_recipe(cx, recipe, &other, &errors, &t) == ET_EINVAL &&
+           errors.total == 2,
+       "also beside a change that has no place in it");
+    et_error_clear(cx);
     ok(et_trainer_from_recipe(cx, recipe, &o, NULL, &t) == ET_EINVAL &&
            strstr(et_error_get(cx)->message, "lrr"),
        "without a list the first is in the message");
