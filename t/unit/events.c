@@ -942,6 +942,62 @@ test_seek(struct et_ctx *cx)
     remove("events.log");
 }
 
+static int reads_left; /* until the one that fails; 0: none does */
+
+static ssize_t
+read_or_fail(int fd, void *buf, size_t n, off_t at)
+{
+    if (reads_left > 0 && --reads_left == 0) {
+        errno = EIO;
+        return -1;
+    }
+    return eti_system.file.read(fd, buf, n, at);
+}
+
+/* A disk that cannot be read is no end of the log: what is read is all of it, or there
+ * is an error. */
+static void
+test_unreadable(struct et_ctx *cx)
+{
+    struct eti_seams bad = *eti_ctx_seams(cx);
+    const struct eti_seams *old = eti_ctx_seams(cx);
+    struct eti_events_writer w;
+    struct et_record r;
+    int errors = 0, short_reads = 0, all = 0, k;
+    bool hit = true;
+    remove("events.log");
+    forget();
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    write_batches(&w, 1, 9000);
+    eti_events_end(&w);
+    bad.file.read = read_or_fail;
+    eti_ctx_set_seams(cx, &bad);
+    for (k = 0; hit; k++) { /* none fails the first time, nor the last */
+        struct et_events *e = NULL;
+        bool got = true;
+        int n = 0;
+        reads_left = k;
+        et_status status = et_events_open(cx, "events.log", &e);
+        while (status == ET_OK && got) {
+            status = et_events_next(e, &r, &got);
+            n += status == ET_OK && got;
+        }
+        hit = reads_left == 0;
+        errors += status != ET_OK;
+        all = k == 0 ? n : all;
+        short_reads += status == ET_OK && n != all;
+        if (e)
+            et_events_close(&e);
+        et_error_clear(cx);
+    }
+    reads_left = 0;
+    eti_ctx_set_seams(cx, old);
+    ok(all > 9000 && errors > 3 && errors == k - 2,
+       "of %d reads one fails: there is an error each time", k - 2);
+    is_int(short_reads, 0, "and never are records missing without one");
+    remove("events.log");
+}
+
 int
 main(void)
 {
@@ -966,6 +1022,7 @@ main(void)
     test_kinds_go_on(cx);
     test_facts(cx);
     test_seek(cx);
+    test_unreadable(cx);
     test_full_disk(cx);
     test_nearly_full_disk(cx);
     remove("events.log");

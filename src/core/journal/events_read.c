@@ -36,6 +36,7 @@ get_u32(const char *text)
 static const char *
 bytes_at(struct et_events *e, int64_t at, size_t n, size_t want)
 {
+    e->failed = 0;
     if (at < 0 || at > e->size || (int64_t)n > e->size - at || n > e->window_room ||
         (e->stop && atomic_load(e->stop)))
         return NULL;
@@ -51,6 +52,8 @@ bytes_at(struct et_events *e, int64_t at, size_t n, size_t want)
                                                       at + (int64_t)e->window_used);
         if (got < 0 && errno == EINTR)
             continue;
+        if (got < 0)
+            e->failed = errno;
         if (got <= 0)
             return NULL;
         e->window_used += (size_t)got;
@@ -243,6 +246,7 @@ read_frame(struct et_events *e, int64_t at, int64_t end, size_t want,
            const char **payload, size_t *bytes, bool *right)
 {
     *right = false;
+    e->failed = 0;
     int64_t left = end - at - ETI_EVENTS_FRAME;
     const char *frame = left < 0 ? NULL : bytes_at(e, at, ETI_EVENTS_FRAME, want);
     if (!frame)
@@ -281,6 +285,9 @@ eti_events_read(struct et_events *e, struct eti_cursor *c, struct eti_payload *o
         bool right, sound;
         size_t want = c->end - c->at < AHEAD ? (size_t)(c->end - c->at) : AHEAD;
         enum frame frame = read_frame(e, c->at, c->end, want, &payload, &bytes, &right);
+        if (frame != FRAME_RECORD && e->failed)
+            return ET_FAIL(e->cx, ET_EIO, "cannot read byte %lld: %s", (long long)c->at,
+                           strerror(e->failed));
         if (frame == FRAME_DAMAGED)
             return damaged(e, c, c->at);
         if (frame == FRAME_END)

@@ -30,6 +30,7 @@ struct et_events {
     unsigned major;                 /* version of its format */
     char id[2 * ETI_EVENTS_ID + 1]; /* of its run, in hexadecimal digits */
     uint64_t read;                  /* bytes */
+    int failed;                     /* errno of the read that failed last; 0 */
     struct eti_cursor cursor;       /* of et_events_next */
     struct eti_range *range;        /* what it reads; NULL: all of the file */
     int n_ranges, next_range;
