@@ -463,7 +463,8 @@ looks(struct et_state s, int64_t row, int pass, const char *word)
     return !isnan(logged(&s, "activations/average/_input.0"));
 }
 
-/* Of the first two blocks that it needs to look at a module, the K-th is one too many. */
+/* Of the first two blocks that it needs to look at a module, the K-th is one too
+ * many. */
 static void
 test_no_memory(struct et_state s, int k)
 {
