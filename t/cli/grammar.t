@@ -157,6 +157,9 @@ run explain ema --json
 says out '"batch_end"' "explain NAME --json has an algorithm's events"
 run explain r.yaml --alg 'label_smoothing(smoothing=.2)'
 says out "label_smoothing" "explain shows who acts"
+run train r.yaml --alg seq_length_warmup --progress none --run_directory of-words
+exits 65 "a method that does not fit the model: exit 65"
+says err "seq_length_warmup needs a language model, as gpt2 and bert are; this is" "and why"
 run recipes
 says out "fashion_mnist" "recipes lists the installed ones"
 run recipes fashion_mnist
