@@ -270,7 +270,8 @@ test_others(struct tui_app *app, const json_t *facts)
     tui_results_close(&r);
 }
 
-/* What SCREEN has so many ROWS below WHAT, from its column on; "": there is none. */
+/* The line of SCREEN that is ROWS below WHAT, from the column of WHAT on; "" where that
+ * line is shorter. */
 static const char *
 below(const char *screen, const char *what, int rows)
 {

@@ -80,7 +80,7 @@ is_clean(const struct et_component *c, const void *from)
 
 static char ranges[1 << 18];
 
-/* A line for each option of C: what is taken, and what counts where there is none. */
+/* Adds a line for each option of C: the values that it takes, and its default. */
 static void
 note_ranges(const struct et_component *c, enum et_kind kind)
 {
