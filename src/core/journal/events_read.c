@@ -286,7 +286,8 @@ eti_events_read(struct et_events *e, struct eti_cursor *c, struct eti_payload *o
         size_t want = c->end - c->at < AHEAD ? (size_t)(c->end - c->at) : AHEAD;
         enum frame frame = read_frame(e, c->at, c->end, want, &payload, &bytes, &right);
         if (frame != FRAME_RECORD && e->failed)
-            return ET_FAIL(e->cx, ET_EIO, "cannot read byte %lld: %s", (long long)c->at,
+            return ET_FAIL(e->cx, ET_EIO, "cannot read %s at byte %lld: %s",
+                           e->path ? e->path : "a log of events", (long long)c->at,
                            strerror(e->failed));
         if (frame == FRAME_DAMAGED)
             return damaged(e, c, c->at);
