@@ -5,15 +5,22 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <time.h>
 
 #include "bench/program.h"
 #include "t/kernels/module.h"
 
+/* In large pages, as the module's own memory is: a product of 256 x 3072 by 3072 x 768 reads
+ * rows that lie 3 KB apart, and ran at 90 GF/s in small pages and at 126 in large ones. */
 static inline void *
 numbers(size_t bytes)
 {
-    float *x = aligned_alloc(4096, (bytes + 8191) & ~(size_t)4095);
+    const size_t page = 1 << 21, size = (bytes + page + 4095) & ~(page - 1);
+    float *x = bytes < page ? aligned_alloc(4096, (bytes + 8191) & ~(size_t)4095)
+                            : aligned_alloc(page, size);
+    if (x && bytes >= page)
+        (void)madvise(x, size, MADV_HUGEPAGE);
     for (size_t i = 0; x && i < bytes / sizeof *x; i++)
         x[i] = (float)(i % 251) / 251 - 0.5f;
     return x;
