@@ -25,6 +25,7 @@ __asan_default_options(void)
 #endif
 
 static int planned, run, failed;
+static bool leaked;
 
 static bool
 result(bool pass, const char *fmt, va_list args)
@@ -60,7 +61,24 @@ done(void)
         printf("1..%d\n", run);
     else if (planned != run)
         printf("# planned %d tests, ran %d\n", planned, run);
-    return failed || (planned && planned != run);
+    return failed || leaked || (planned && planned != run);
+}
+
+bool
+tap_has_leaked(void)
+{
+    return leaked;
+}
+
+/* Said at once: in a process that a test began, nobody asks for done(). */
+void
+tap_leaked(uint64_t blocks)
+{
+    leaked = true;
+    printf("not ok - a context is freed with nothing left in it\n"
+           "# %llu blocks of memory were\n",
+           (unsigned long long)blocks);
+    fflush(stdout);
 }
 
 bool

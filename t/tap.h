@@ -29,4 +29,11 @@ void skip(int tests, const char *why);
 void diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void bail(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 
+/* A context of a test is freed with nothing left in it, or the test fails (freed.c). */
+struct et_ctx;
+void tap_ctx_free(struct et_ctx **cx);
+#define et_ctx_free(cx) tap_ctx_free(cx)
+void tap_leaked(uint64_t blocks); /* what a context held when it was freed */
+bool tap_has_leaked(void);        /* one of this process did: for a test's own processes */
+
 #endif

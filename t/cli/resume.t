@@ -111,6 +111,10 @@ exits 65 "what a resume cannot change is refused: exit 65"
 says err "error E1214: optimizer.lr is 0.2, saved run has 0.1; resume cannot change it, rerun can" \
     "with both values"
 says err "train_data.batch_size is 4, saved run has 8" "for each of them"
+sed 's/lr: 0.1/lr: 0.3/' r.yaml >faster.yaml
+run train faster.yaml --resume whole
+exits 65 "nor does it when a recipe beside --resume says it: exit 65"
+says err "optimizer.lr is 0.3, saved run has 0.1" "with its value"
 run train --resume whole 'callbacks.lr_monitor=false' eval_interval=10ba
 exits 0 "callbacks and evaluations may change"
 before=$(state whole)

@@ -94,7 +94,7 @@ be_rank(group_fn *fn, void *data)
     }
     et_ctx_free(&cx);
     fflush(stdout);
-    return code;
+    return code == 0 && tap_has_leaked() ? 103 : code;
 }
 
 static int
@@ -106,7 +106,7 @@ be_bare(group_fn *fn, void *data)
     int code = fn(cx, NULL, data);
     et_ctx_free(&cx);
     fflush(stdout);
-    return code;
+    return code == 0 && tap_has_leaked() ? 103 : code;
 }
 
 static void
