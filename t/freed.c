@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* freed.c: contexts of tests are freed here, which tells of the memory that they hold. A
- * file of its own: some tests have no context, and are linked without the library. */
+/* freed.c: contexts of tests are freed here, which tells of the memory that they hold.
+ * A file of its own: some tests have no context, and are linked without the library. */
 #include "etude/ctx.h"
 #include "t/tap.h"
 

@@ -34,6 +34,6 @@ struct et_ctx;
 void tap_ctx_free(struct et_ctx **cx);
 #define et_ctx_free(cx) tap_ctx_free(cx)
 void tap_leaked(uint64_t blocks); /* what a context held when it was freed */
-bool tap_has_leaked(void);        /* one of this process did: for a test's own processes */
+bool tap_has_leaked(void); /* one of this process did: for a test's own processes */
 
 #endif

@@ -162,8 +162,9 @@ removing(void)
               "and the brackets stay");
     is_edited("a:\n- p\n- q  # Q\n- r\n", ETI_EDIT_REMOVE, "a.1", 0,
               "a:\n- p\n# Q\n- r\n", "an item of a list goes with its dash");
-    is_edited("a: 1\nscheduler: {name: step, gamma: 2}\n", ETI_EDIT_REMOVE, "scheduler.0",
-              0, "a: 1\n", "one component is its own item 0, and goes with its key");
+    is_edited("a: 1\nscheduler: {name: step, gamma: 2}\n", ETI_EDIT_REMOVE,
+              "scheduler.0", 0, "a: 1\n",
+              "one component is its own item 0, and goes with its key");
     is_edited("a: 1\nscheduler: cosine\nb: 2\n", ETI_EDIT_MOVE, "scheduler.0", 0,
               "scheduler: cosine\na: 1\nb: 2\n", "or moves with it");
 }
