@@ -215,6 +215,53 @@ test_other_buffer(struct et_ctx *cx)
     run_close(&r);
 }
 
+/* How many of the buffers L are NUMBER throughout, or are not. */
+static int
+filled(struct et_ctx *cx, const struct et_leaves *l, float number, bool are)
+{
+    static float v[ROOM];
+    int n = 0;
+    for (int i = 0; i < l->n; i++) {
+        const struct et_tensor *t = l->v[i].param->tensor;
+        const int64_t count = et_desc_count(&t->desc);
+        bool all = true;
+        need(cx, et_tensor_read(cx, t, v, (size_t)count * sizeof *v));
+        for (int64_t k = 0; k < count; k++)
+            all = all && v[k] == number;
+        n += all == are;
+    }
+    return n;
+}
+
+/* Evaluations see the average of each buffer, and the training its own again. */
+static void
+test_all_buffers(struct et_ctx *cx)
+{
+    enum { TRAINED = 7 };
+    static float v[ROOM];
+    struct eti_average a = {0};
+    struct et_leaves l;
+    struct run r;
+    run_open(&r, cx, &(struct run_setup){.model = "resnet8"});
+    need(cx, eti_average_copy(&a, r.state));
+    need(cx, et_module_leaves(cx, r.model->root, ET_BUFFER, &l));
+    for (int i = 0; i < ROOM; i++)
+        v[i] = TRAINED;
+    for (int i = 0; i < l.n; i++) {
+        const struct et_tensor *t = l.v[i].param->tensor;
+        need(cx, et_tensor_write(cx, l.v[i].param->tensor, v,
+                                 (size_t)et_desc_count(&t->desc) * sizeof *v));
+    }
+    need(cx, eti_average_use(&a, r.state, true, NULL, 0));
+    is_int(filled(cx, &l, TRAINED, false), l.n, "in use, all %d buffers are averages",
+           l.n);
+    need(cx, eti_average_use(&a, r.state, false, NULL, 0));
+    is_int(filled(cx, &l, TRAINED, true), l.n, "behind it, all are what they were");
+    et_leaves_release(&l);
+    eti_average_release(&a, cx);
+    run_close(&r);
+}
+
 /* ---- when it starts ---- */
 
 static int active_evaluations;
@@ -430,6 +477,7 @@ main(void)
     test_surgery(cx, "resnet8");
     test_surgery(cx, "mlp");
     test_other_buffer(cx);
+    test_all_buffers(cx);
     test_start(cx, OPTIONS("half_life", "2ba"), 3,
                "by default it starts with the first step");
     test_start(cx, OPTIONS("half_life", "2ba", "ema_start", "0.5dur"), 1,

@@ -600,6 +600,15 @@ text_fields(void)
     };
     ok(et_checkpoint_load_model(cx, directory, NULL, NULL, &p) == ET_OK,
        "data and evaluations both have a label: the run's recipe is read again");
+    struct et_raw_field known[ET_MAX_FIELDS];
+    int n_known, n_pairs = 0;
+    must(et_predictor_fields(p, 5, known, &n_known));
+    for (int i = 0; i < n_known; i++)
+        n_pairs += known[i].desc.ndim == 2 && known[i].desc.shape[0] == 5 &&
+                   known[i].desc.shape[1] == MOST;
+    ok(n_known == 3 && n_pairs == 3 && strcmp(known[2].name, "attention_mask") == 0 &&
+           known[2].desc.dtype == ET_I32,
+       "tokens, kinds and mask are listed, each as long as a sample may be");
     must(et_predictor_run_fields(p, f, 3, got, TEXTS * CLASSES));
     double apart = 0;
     for (int i = 0; i < TEXTS * CLASSES; i++)

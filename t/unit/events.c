@@ -350,6 +350,31 @@ test_one_batch(struct et_ctx *cx)
     }
 }
 
+/* A loss that is NaN from the first batch on, over more than a summary. */
+static void
+test_all_bad(struct et_ctx *cx)
+{
+    enum { LONG = 9000 };
+    const struct et_log_entry entry = {"loss", NAN};
+    const struct et_series *list;
+    struct eti_events_writer w;
+    struct et_events *e;
+    int n;
+    remove("events.log");
+    need(cx, eti_events_begin(cx, ".", id, &w));
+    for (int i = 0; i < LONG; i++) {
+        const struct et_record r = {
+            .kind = ET_RECORD_BATCH, .t = 1 + i, .ba = i, .entry = &entry, .n = 1};
+        eti_events_write(&w, &r);
+    }
+    eti_events_end(&w);
+    need(cx, et_events_open(cx, "events.log", &e));
+    need(cx, et_events_series(e, &list, &n));
+    ok(n == 1 && list[0].all.n == 0 && list[0].all.bad == LONG,
+       "a log knows how many values of a series were no numbers, if all of them");
+    et_events_close(&e);
+}
+
 /* A crash left space behind the last record, or somebody made it. */
 static void
 test_tail(struct et_ctx *cx)
@@ -1011,6 +1036,7 @@ main(void)
     test_long();
     test_gapless(cx);
     test_one_batch(cx);
+    test_all_bad(cx);
     test_tail(cx);
     test_removed(cx);
     test_formats(cx);

@@ -411,6 +411,50 @@ fields_of_parts(void)
     et_tensor_free(&x);
 }
 
+/* Where the target is a mask, the last layer gives each class for each pixel. */
+static void
+masks(void)
+{
+    static const struct et_field of[] = {{.name = "image",
+                                          .kind = ET_FIELD_IMAGE,
+                                          .dtype = ET_F32,
+                                          .ndim = 3,
+                                          .shape = {1, 1, 16}},
+                                         {.name = "target",
+                                          .kind = ET_FIELD_MASK,
+                                          .dtype = ET_I32,
+                                          .ndim = 2,
+                                          .shape = {1, 16}}};
+    struct et_model_facts facts = {.channels = 1,
+                                   .height = 1,
+                                   .width = 16,
+                                   .num_classes = 3,
+                                   .field = of,
+                                   .n_fields = 2};
+    static const struct {
+        const char *layers, *why;
+        bool is_high;
+    } rows[] = {
+        {"[conv2d: {out: 3, kernel: 1}]", "", false},
+        {"[conv2d: {out: 4, kernel: 1}]", "4 x 1 x 16, but 3 classes", false},
+        {"[conv2d: {out: 3, kernel: 1, stride: 2}]", "3 x 1 x 8, but 3 classes", false},
+        {"[conv2d: {out: 3, kernel: 1, stride: 2}]", "3 x 8 x 1, but 3 classes", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_model *m = NULL;
+        facts.height = rows[i].is_high ? 16 : 1;
+        facts.width = rows[i].is_high ? 1 : 16;
+        const et_status status = make(NULL, rows[i].layers, &facts, &m);
+        const char *said = status == ET_OK ? "" : et_error_get(cx)->message;
+        if (!ok((status == ET_OK) == !*rows[i].why && strstr(said, rows[i].why),
+                "masks: %s of %s", *rows[i].why ? rows[i].why : "taken",
+                rows[i].layers))
+            diag("%s", said);
+        et_error_clear(cx);
+        et_model_free(&m);
+    }
+}
+
 /* A field of a number for each pixel, as masks are, is a channel. */
 static void
 field_of_pixels(void)
@@ -595,6 +639,7 @@ main(void)
     batch_fields();
     fields_of_parts();
     field_of_pixels();
+    masks();
     refusals();
     shared_layer();
     et_device_close(&dev);

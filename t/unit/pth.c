@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <zlib.h>
+
 #include "core/models/weight_file.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -145,6 +147,43 @@ damaged(void)
     et_free(cx, all.data);
 }
 
+/* How often FROM [N] stood in ALL; TO stands there now. */
+static int
+replace(struct eti_bytes *all, const void *from, const void *to, int64_t n)
+{
+    int found = 0;
+    for (int64_t at = 0; at + n <= all->n; at++)
+        if (memcmp(all->data + at, from, (size_t)n) == 0) {
+            memcpy(all->data + at, to, (size_t)n);
+            found++;
+        }
+    return found;
+}
+
+/* Saved where numbers lie the other way round. */
+static void
+other_byte_order(void)
+{
+    char path[ETI_PATH_MAX];
+    unsigned char was[4], now[4];
+    struct eti_bytes all;
+    struct eti_weight_file f;
+    need(cx, eti_file_load(cx, seed("plain", path), 1 << 20, &all));
+    const uLong sums[] = {crc32(0, (const Bytef *)"little", 6),
+                          crc32(0, (const Bytef *)"biggie", 6)};
+    for (int i = 0; i < 4; i++) {
+        was[i] = (unsigned char)(sums[0] >> 8 * i);
+        now[i] = (unsigned char)(sums[1] >> 8 * i);
+    }
+    is_int(replace(&all, "little", "biggie", 6), 1, "an archive tells its byte order");
+    ok(replace(&all, was, now, 4) >= 1, "with a checksum");
+    et_status status = eti_weight_file_open(
+        cx, write_file("o.pth", all.data, (size_t)all.n, false), &f);
+    ok(status == ET_EFORMAT && strstr(take_error(cx), "are not little-endian"),
+       "and is refused if it is another");
+    et_free(cx, all.data);
+}
+
 int
 main(void)
 {
@@ -153,6 +192,7 @@ main(void)
     read_sizes();
     refused_files();
     damaged();
+    other_byte_order();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "every block is given back");

@@ -164,6 +164,44 @@ test_tensorboard(struct et_ctx *cx, struct et_state s)
          "with numbers, a picture, a text and hyperparameters");
 }
 
+/* How often WHAT stands in the files of FOLDER. */
+static int
+count_in(const char *folder, const char *what)
+{
+    static char bytes[MOST], path[64][512];
+    char whole[PATH_BYTES];
+    int found = 0;
+    for (int i = list(folder, path); i-- > 0;) {
+        snprintf(whole, sizeof whole, "%.3000s/%.500s", scratch_folder(), path[i]);
+        const size_t n = read_all(whole, bytes), length = strlen(what);
+        for (size_t at = 0; at + length <= n; at++)
+            found += memcmp(bytes + at, what, length) == 0;
+    }
+    return found;
+}
+
+static void
+test_pictures(struct et_ctx *cx, struct et_state s)
+{
+    static const char *const names[] = {"first", "second"};
+    struct et_callback *c = open_logger(cx, "tensorboard", &s);
+    for (int i = 0; i < 2; i++) {
+        char path[PATH_BYTES], tag[64], text[64];
+        snprintf(text, sizeof text, "what %s.png is", names[i]);
+        snprintf(tag, sizeof tag, "%s.png", names[i]);
+        write_file(tag, text, strlen(text), false);
+        snprintf(path, sizeof path, "%s/%s", scratch_folder(), tag);
+        eti_log_picture(s.log, names[i], path, 4, 4);
+    }
+    s.dataloader_label = "eval";
+    fire(c, ET_EVENT_EVAL_END, &s);
+    fire(c, ET_EVENT_FIT_END, &s);
+    finish(&c);
+    ok(count_in("tb", "what first.png is") == 1 &&
+           count_in("tb", "what second.png is") == 1,
+       "of two pictures of a step each is in the file");
+}
+
 static void
 test_wandb(struct et_ctx *cx, struct et_state s)
 {
@@ -256,6 +294,7 @@ main(void)
     s = (struct et_state){.cx = cx};
     need(cx, et_log_new(cx, NULL, &s.log));
     test_tensorboard(cx, s);
+    test_pictures(cx, s);
     test_wandb(cx, s);
     test_blocks(cx, s);
     test_mlflow(cx, s);

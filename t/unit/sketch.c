@@ -50,6 +50,19 @@ fails(et_status got, et_status want, const char *part, const char *name)
 
 /* ---- checks ---- */
 
+/* What the tables cannot say is asked of each algorithm that is on. */
+static void
+test_algorithms(void)
+{
+    static const char text[] = LEAST "algorithms:\n  mixup: false\n"
+                                     "  blurpool: false\n"
+                                     "  ema: {half_life: 2ba, smoothing: 0.9}\n";
+    struct eti_sketch *d = sketch_of(text);
+    ok(d->errors.n == 1 && strstr(d->errors.v[0].message, "not both"),
+       "an algorithm behind two that are off is checked");
+    eti_sketch_free(&d);
+}
+
 /* N checks, a line each: "!" for a warning, "!!" where it ends all, the fix. */
 static const char *
 lines_of(const struct eti_check *c, int n)
@@ -562,6 +575,7 @@ main(void)
     struct et_alloc_stats stats;
     if (et_ctx_new(&cx) != ET_OK || !mkdtemp(folder) || chdir(folder) != 0)
         bail("no context or folder");
+    test_algorithms();
     test_checks();
     test_clashes();
     test_found();
