@@ -511,6 +511,37 @@ test_bad_lines(void)
        "as is a message without its content");
 }
 
+/* The second of two files ends early: the tokens of the first are not all there are. */
+static void
+test_cut_texts(void)
+{
+    static char text[60000], packed[60000];
+    char path[512], folder[512];
+    struct et_dataset *d = NULL;
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)('a' + i * 2654435761u % 23);
+    snprintf(folder, sizeof folder, "%s/cuts", scratch_folder());
+    if (mkdir(folder, 0700) != 0)
+        bail("no folder");
+    write_file("cuts/a.txt", text, sizeof text, false);
+    snprintf(path, sizeof path, "%s",
+             write_file("cuts/b.txt.gz", text, sizeof text, true));
+    FILE *f = fopen(path, "rb");
+    const size_t n = f ? fread(packed, 1, sizeof packed, f) : 0;
+    if (!f || fclose(f) != 0 || n < 100)
+        bail("no packed file");
+    write_file("cuts/b.txt.gz", packed, n / 2, false);
+    et_status s =
+        try_open("packed_text",
+                 OPTIONS("path", folder, "document", "line", "seq_len", "16"), &d);
+    const char *why = s == ET_OK ? "it is taken" : take_error(cx);
+    if (!ok(s == ET_EFORMAT && strstr(why, "cut short"),
+            "texts are refused if one is cut short, not made of what is there"))
+        diag("%s", why);
+    if (s == ET_OK)
+        et_dataset_close(&d);
+}
+
 int
 main(void)
 {
@@ -530,6 +561,7 @@ main(void)
     test_messages();
     test_splits();
     test_bad_lines();
+    test_cut_texts();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing leaks");
