@@ -4,9 +4,11 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -255,16 +257,22 @@ test_other_run(void)
 }
 
 /* One call, while the supervisor goes on; HALTS: when the command has come the hub
- * stands still for so long that the line is stale. */
+ * stands still for so long that the line is stale. A command lives for as long as its
+ * answer is waited for, a minute at most; the supervisor is told what is left. */
 static bool
 is_asked(bool halts)
 {
     struct etd_answer a;
     const struct etd_client_options o = {.channel = {.target = h.socket}};
+    _Atomic int *ttl_ms = mmap(NULL, sizeof *ttl_ms, PROT_READ | PROT_WRITE,
+                               MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (ttl_ms == MAP_FAILED)
+        bail("no shared memory");
     pid_t child = fork();
     if (child == 0) {
         struct pollfd p = {.fd = h.supervisor, .events = POLLIN};
         prctl(PR_SET_PDEATHSIG, SIGKILL);
+        h.last.ttl_ms = 0;
         if (halts && poll(&p, 1, -1) > 0) {
             kill(h.hub, SIGSTOP);
             usleep((useconds_t)(1e6 * (ETD_STALE + 0.5)));
@@ -272,6 +280,7 @@ is_asked(bool halts)
         }
         for (;;) {
             house_supervise(&h);
+            atomic_store(ttl_ms, h.last.ttl_ms);
             usleep(20000);
         }
     }
@@ -279,8 +288,13 @@ is_asked(bool halts)
         etd_client_ask(h.cx, &o, ETD_OP_CONTINUE, NULL, NULL, PATIENCE, &a) == ET_OK &&
         a.kind == ETD_APPLIED;
     et_error_clear(h.cx);
+    const double end = eti_monotonic(h.cx) + PATIENCE;
+    while (right && atomic_load(ttl_ms) == 0 && eti_monotonic(h.cx) < end)
+        usleep(1000);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
+    right &= *ttl_ms > ETD_TTL_MS / 2 && *ttl_ms <= ETD_TTL_MS;
+    munmap(ttl_ms, sizeof *ttl_ms);
     return right;
 }
 
