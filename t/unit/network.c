@@ -545,6 +545,8 @@ refusals(void)
     refused(NULL, "[add: late, {relu: , as: late}" END, "has its name later",
             "one that comes later");
     refused(NULL, "[{relu: , as: a}" END, "nothing reads 'a'", "a name for nobody");
+    refused("a: [conv2d: {out: $n, kernel: 1}]", "[a: {n: -3}" END,
+            "expected integer >= 1", "one option that is wrong where a block is used");
     refused(NULL, "[{relu: , as: a}, {relu: , as: a}, add: a" END,
             "'a' is the name of another value already", "a name given twice");
     refused(NULL, "[{from: [input, image]}" END, "expected one name, got a list",
