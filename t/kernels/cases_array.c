@@ -201,6 +201,10 @@ cases_topk(struct bench *b)
           TRIAL(ATTR(o), IN(normal(b, TURNED, SHAPE(5, 11))),
                 OUT(result(b, ET_F32, ROW, SHAPE(5, 3)), NULL)),
           "turned, values only");
+    check(b,
+          TRIAL(ATTR(o), IN(normal(b, TURNED, SHAPE(70, 300))),
+                OUT(NULL, result(b, ET_I32, ROW, SHAPE(70, 3)))),
+          "turned, places only");
     for (o.n = 3; o.n < 60; o.n += 40)
         check(b,
               TRIAL(ATTR(o), IN(operand(b, ET_F32, SPECIAL, 0, ROW, SHAPE(3, 70))),
