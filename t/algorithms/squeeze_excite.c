@@ -125,6 +125,36 @@ test_refusals(struct et_ctx *cx)
     et_module_free(&m);
 }
 
+static double blocks = -1;
+
+static void
+note(struct et_sink *sink, const struct et_record *r)
+{
+    (void)sink;
+    for (int i = 0; i < r->n; i++)
+        if (strcmp(r->entry[i].name, "squeeze_excite/num_squeeze_excite_layers") == 0)
+            blocks = r->entry[i].value;
+}
+
+static void
+test_run(struct et_ctx *cx)
+{
+    struct et_sink sink = {.write = note};
+    struct et_algorithm *a =
+        algorithm(cx, "squeeze_excite", OPTIONS("min_channels", "17"));
+    struct run r;
+    run_open(&r, cx,
+             &(struct run_setup){.model = "resnet8",
+                                 .n = 4,
+                                 .algorithms = &a,
+                                 .n_algorithms = 1,
+                                 .sink = &sink});
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    run_close(&r);
+    et_algorithm_free(&a);
+    is_int((int64_t)blocks, 4, "a run says how many layers were replaced");
+}
+
 int
 main(void)
 {
@@ -136,6 +166,7 @@ main(void)
     test_blurpool(&f);
     test_golden(&f);
     test_refusals(cx);
+    test_run(cx);
     formula_close(&f);
     check_told(cx, "squeeze_excite", OPTIONS("min_channels", "16"), "resnet8",
                "squeeze_excite: 8 of 9 convolutions");

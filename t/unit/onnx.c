@@ -296,6 +296,33 @@ test_attributes(void)
     et_model_free(&m);
 }
 
+static void
+test_pools(void)
+{
+    struct et_model *m =
+        make("layers",
+             (const char *const[]){"layers",
+                                   "[avg_pool2d: {kernel: 3, stride: 2, padding: 1}, "
+                                   "max_pool2d: {kernel: 2, stride: 1}, flatten, "
+                                   "linear: {out: 5}]",
+                                   NULL});
+    struct eti_onnx_info info = {0};
+    struct eti_bytes all;
+    char path[4200];
+    snprintf(path, sizeof path, "%s/p.onnx", scratch_folder());
+    need(cx, eti_onnx_export(cx, m, dev, path, &info));
+    need(cx, eti_file_load(cx, path, 1 << 30, &all));
+    const struct span s = {all.data, all.data + all.n};
+    is_str(ints_of(s, "AveragePool", "kernel_shape"), " 3 3", "a mean of windows,");
+    is_str(ints_of(s, "AveragePool", "strides"), " 2 2", "by its steps");
+    is_str(ints_of(s, "AveragePool", "pads"), " 1 1 1 1", "and with its padding");
+    is_str(ints_of(s, "MaxPool", "kernel_shape"), " 2 2", "a greatest of windows,");
+    is_str(ints_of(s, "MaxPool", "strides"), " 1 1", "by its steps");
+    is_str(ints_of(s, "MaxPool", "pads"), " 0 0 0 0", "and without padding");
+    et_free(cx, all.data);
+    et_model_free(&m);
+}
+
 /* ---- weights beside the file ---- */
 
 /* The Nth weight or constant of the file S. */
@@ -424,6 +451,7 @@ main(void)
     one_model("bert", small);
     one_model("bert_classifier", small);
     test_attributes();
+    test_pools();
     test_beside();
     refused();
     et_device_close(&dev);

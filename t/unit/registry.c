@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of all components of this build: what each promises, for each alike; what
  * each takes is in ranges.txt. */
+#include "core/plugin/fields.h"
 #include "core/recipe/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "etude/ctx.h"
-#include "etude/recipe.h"
+#include "etude/etude.h"
 #include "t/tap.h"
 
 static struct et_ctx *cx;
@@ -164,6 +164,108 @@ test_component(const struct et_component *c, enum et_kind kind)
        et_kind_word(kind), c->name);
 }
 
+/* What a plugin's class of each kind cannot do without: WANT is missing where FIELDS
+ * alone are set. */
+static void
+test_needs(void)
+{
+    enum { ROOM = 1024 };
+#define AT(tag, name) offsetof(struct et_##tag##_class, name)
+    static const struct {
+        enum et_kind kind;
+        size_t fields[5]; /* offsets; 0: no more */
+        const char *want;
+    } rows[] = {
+        {ET_KIND_MODEL, {0}, ".build is missing"},
+        {ET_KIND_MODEL, {AT(model, build)}, ""},
+        {ET_KIND_DATASET, {AT(dataset, sample)}, ".open is missing"},
+        {ET_KIND_DATASET, {AT(dataset, open)}, ".sample or .tokens is missing"},
+        {ET_KIND_DATASET, {AT(dataset, open), AT(dataset, sample)}, ""},
+        {ET_KIND_DATASET, {AT(dataset, open), AT(dataset, tokens)}, ""},
+        {ET_KIND_TRANSFORM, {0}, ".geometry, .pixels or .value is missing"},
+        {ET_KIND_TRANSFORM, {AT(transform, geometry)}, ""},
+        {ET_KIND_TRANSFORM, {AT(transform, pixels)}, ""},
+        {ET_KIND_TRANSFORM, {AT(transform, value)}, ""},
+        {ET_KIND_OPTIMIZER,
+         {AT(optimizer, hyper), AT(optimizer, update)},
+         ".moments is missing"},
+        {ET_KIND_OPTIMIZER,
+         {AT(optimizer, moments), AT(optimizer, update)},
+         ".hyper is missing"},
+        {ET_KIND_OPTIMIZER,
+         {AT(optimizer, moments), AT(optimizer, hyper)},
+         ".update is missing"},
+        {ET_KIND_OPTIMIZER,
+         {AT(optimizer, moments), AT(optimizer, hyper), AT(optimizer, update)},
+         ""},
+        {ET_KIND_OPTIMIZER,
+         {AT(optimizer, moments), AT(optimizer, hyper), AT(optimizer, update),
+          AT(optimizer, states)},
+         ".state_shape is missing, which .states needs"},
+        {ET_KIND_OPTIMIZER,
+         {AT(optimizer, moments), AT(optimizer, hyper), AT(optimizer, update),
+          AT(optimizer, state_shape)},
+         ".states is missing, which .state_shape needs"},
+        {ET_KIND_OPTIMIZER,
+         {AT(optimizer, moments), AT(optimizer, hyper), AT(optimizer, update),
+          AT(optimizer, states), AT(optimizer, state_shape)},
+         ".by_tensor is missing, which .states needs"},
+        {ET_KIND_SCHEDULER, {0}, ".alpha is missing"},
+        {ET_KIND_SCHEDULER, {AT(scheduler, alpha)}, ""},
+        {ET_KIND_ALGORITHM, {0}, ".events is missing"},
+        {ET_KIND_ALGORITHM,
+         {AT(algorithm, events)},
+         ".apply is missing, which .events needs"},
+        {ET_KIND_ALGORITHM,
+         {AT(algorithm, transform), AT(algorithm, apply)},
+         ".events is missing, which .apply needs"},
+        {ET_KIND_ALGORITHM, {AT(algorithm, transform)}, ""},
+        {ET_KIND_ALGORITHM, {AT(algorithm, update)}, ""},
+        {ET_KIND_CALLBACK,
+         {AT(callback, events)},
+         ".run is missing, which .events needs"},
+        {ET_KIND_CALLBACK, {AT(callback, run)}, ".events is missing, which .run needs"},
+        {ET_KIND_CALLBACK, {0}, ""},
+        {ET_KIND_LOGGER,
+         {AT(callback, is_logger), AT(callback, events)},
+         ".run is missing, which .events needs"},
+        {ET_KIND_LOGGER,
+         {AT(callback, is_logger), AT(callback, run)},
+         ".events is missing, which .run needs"},
+        {ET_KIND_LOGGER,
+         {AT(callback, events), AT(callback, run)},
+         ".is_logger is missing"},
+        {ET_KIND_METRIC, {AT(metric, compute)}, ".update is missing"},
+        {ET_KIND_METRIC, {AT(metric, update)}, ".compute is missing"},
+        {ET_KIND_METRIC,
+         {AT(metric, update), AT(metric, compute)},
+         ".n_sums or .n_sums_per_class is missing"},
+        {ET_KIND_METRIC,
+         {AT(metric, update), AT(metric, compute), AT(metric, n_sums_per_class)},
+         ""},
+        {ET_KIND_LOSS, {0}, ".each or .whole is missing"},
+        {ET_KIND_LOSS, {AT(loss, whole)}, ""},
+        {ET_KIND_LAYER, {AT(module, forward)}, ".size is missing"},
+        {ET_KIND_LAYER, {AT(module, size)}, ".forward is missing"},
+        {ET_KIND_LAYER, {AT(module, size), AT(module, forward)}, ""},
+    };
+#undef AT
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        union {
+            struct et_component info;
+            unsigned char bytes[ROOM];
+        } class = {.info = {.name = "own", .class_size = ROOM}};
+        char why[256] = "";
+        for (int k = 0; k < 5 && rows[i].fields[k]; k++)
+            class.bytes[rows[i].fields[k]] = 1;
+        const bool lacks = eti_class_lacks(rows[i].kind, &class.info, why, sizeof why);
+        if (!ok(lacks == (*rows[i].want != 0) && strstr(why, rows[i].want),
+                "class of %s: %s", et_kind_word(rows[i].kind),
+                lacks ? rows[i].want : "nothing is missing"))
+            diag("%s", why);
+    }
+}
+
 int
 main(void)
 {
@@ -178,6 +280,7 @@ main(void)
            "no %s has a name that nobody gave", et_kind_word(kind));
     }
     test_ranges();
+    test_needs();
     is_str(boundless, "", "whole numbers have a least one");
     struct et_recipe recipe = {0};
     bool held = et_options_init(cx, et_recipe_table, &recipe) == ET_OK;
