@@ -118,13 +118,13 @@ is "$(wc -l <runs/masks/predictions/second.track.jsonl | tr -d ' ')" 2 \
     "of which the callback has kept two"
 
 # ---- tokens ----
-seq 1 400 >numbers.txt
+seq 1 1600 >numbers.txt
 cat >text.yaml <<'Y'
 max_duration: 8ba
 seed: 3
 model: {name: gpt2, n_layers: 1, d_model: 16, n_heads: 2, max_seq_len: 16, vocab_size: 256}
 train_data: {name: text_bytes, path: numbers.txt, seq_len: 16, batch_size: 4, workers: 0}
-eval_data: {name: text_bytes, path: numbers.txt, seq_len: 16, batch_size: 4, workers: 0, subset_num_batches: 2}
+eval_data: {name: text_bytes, path: numbers.txt, seq_len: 16, batch_size: 4, workers: 0, subset_num_batches: 8}
 optimizer: {name: adamw, lr: 1.0e-2}
 Y
 run train text.yaml --run_name fond-lynx --run_directory runs/text --progress none
@@ -133,8 +133,8 @@ run eval fond-lynx
 loss=$(sed -n 's|^metrics/eval/LanguageCrossEntropy ||p' out)
 run predict fond-lynx
 exits 0 "predict RUN"
-says out "of 128 tokens right" "counts the tokens"
-is "$(awk -F, 'NR > 1 { loss += $4 } END { printf "%.3f", loss / 8 }' runs/text/predictions/eval.csv)" \
+says out "of 512 tokens right" "counts the tokens"
+is "$(awk -F, 'NR > 1 { loss += $4 } END { printf "%.3f", loss / 32 }' runs/text/predictions/eval.csv)" \
     "$(printf %.3f "$loss")" "the mean loss is that of eval"
 run predict fond-lynx -o tokens.jsonl
 exits 0 "as JSON lines"
@@ -145,6 +145,8 @@ exits 64 "a folder is for masks: exit 64"
 says err "these answers are tokens" "says why"
 screen 80x24 /fond-lynx'<enter>V'
 says out "what was to come" "the screen shows the worst passages"
+screen 80x24 /fond-lynx'<enter>VG'
+says out "#$(sed -n 's/^ sample \([0-9]*\): loss.*/\1/p' out) " "the last of 32 comes into sight when it is selected"
 
 # ---- values, and classes with names ----
 perl -e 'print "a,b,sum,kind\n"; for (1 .. 40) { my ($a, $b) = ($_ % 7, $_ % 5);
