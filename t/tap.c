@@ -76,7 +76,7 @@ tap_leaked(uint64_t blocks)
 {
     leaked = true;
     printf("not ok - a context is freed with nothing left in it\n"
-           "# %llu blocks of memory were\n",
+           "# %llu blocks of memory were left in it\n",
            (unsigned long long)blocks);
     fflush(stdout);
 }
