@@ -465,12 +465,12 @@ check(struct bench *b, const struct trial *t, const char *fmt, ...)
         if (wide[i])
             memset(wide[i]->block, POISON_ORACLE,
                    (size_t)wide[i]->extent * et_dtype_size(wide[i]->d.dtype));
-    run_reference(b, b->op, t, wide);
     et_status status = run(b->device, b->handle, b->op, t, all, &r);
     if (status == ET_ENOTSUP && t->may_refuse) {
         report(b, r.why[0], name, ": refused with a sentence");
         return;
     }
+    run_reference(b, b->op, t, wide);
     bool pass = status == ET_OK;
     if (!pass)
         diag("%s: %s", et_status_name(status), r.why);
