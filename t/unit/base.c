@@ -125,6 +125,45 @@ test_memory(void)
     et_error_clear(cx);
 }
 
+static bool
+has_memory(void)
+{
+    void *block;
+    const bool has = et_alloc(cx, 100, &block) == ET_OK;
+    et_free(cx, block);
+    et_error_clear(cx);
+    return has;
+}
+
+static void
+test_accounts(void)
+{
+    struct et_alloc_stats before, now;
+    void *a, *b;
+    et_alloc_get_stats(cx, &before);
+    if (et_alloc(cx, 50000, &a) != ET_OK || et_alloc(cx, 7000, &b) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    et_free(cx, a);
+    ok(has_memory(), "there is memory");
+    et_alloc_get_stats(cx, &now);
+    ok(now.peak == before.bytes + 57000 && now.bytes == before.bytes + 7000 &&
+           now.live == before.live + 1 && now.allocs == before.allocs + 3,
+       "the peak is the most that was in use at once");
+    et_free(cx, b);
+
+    et_alloc_fail_from(cx, 2);
+    bool first = has_memory(), second = has_memory(), third = has_memory();
+    ok(first && !second && !third && !has_memory(),
+       "memory may be asked to be out from the second block on");
+    et_alloc_fail_from(cx, 0);
+    ok(has_memory() && has_memory(), "until it is not asked any more");
+    et_alloc_fail_from(cx, 1);
+    first = has_memory();
+    et_alloc_fail_at(cx, 1);
+    second = has_memory();
+    ok(!first && !second && has_memory(), "or for one block alone after that");
+}
+
 static void
 test_growing(void)
 {
@@ -238,6 +277,7 @@ main(void)
     test_words();
     test_log();
     test_memory();
+    test_accounts();
     test_growing();
     test_dtypes();
     test_descriptions();

@@ -6,7 +6,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/seams.h"
@@ -65,9 +67,103 @@ count(void *data, const char *name)
     return ET_OK;
 }
 
+/* The file NAME in DIR is these bytes, of mode 0600, with nothing beside it. */
+static bool
+is_file(int dir, const char *name, const char *want)
+{
+    char bytes[64], beside[64];
+    struct stat st;
+    int fd = openat(dir, name, O_RDONLY);
+    ssize_t n = fd >= 0 ? read(fd, bytes, sizeof bytes) : -1;
+    bool is_own = fd >= 0 && fstat(fd, &st) == 0 && (st.st_mode & 0777) == 0600;
+    snprintf(beside, sizeof beside, ".%s.tmp", name);
+    if (fd >= 0)
+        close(fd);
+    return is_own && n == (ssize_t)strlen(want) &&
+           memcmp(bytes, want, strlen(want)) == 0 &&
+           faccessat(dir, beside, F_OK, 0) != 0;
+}
+
+static void
+test_files(int dir)
+{
+    char bytes[8] = "", name[256];
+    bool first, second;
+    int fd;
+    need(cx, eti_replace_at(cx, dir, "f", "abcdef", 6));
+    ok(is_file(dir, "f", "abcdef"), "a file is for its owner alone");
+    need(cx, eti_open_at(cx, dir, "f", O_RDONLY, 0, &fd));
+    need(cx, eti_read_all(cx, fd, "f", bytes, 3, 2));
+    is_str(bytes, "cde", "it is read from where one asks");
+    is_int(eti_read_all(cx, fd, "f", bytes, 4, 3), ET_EFORMAT,
+           "and not beyond its end");
+    is_str(take_error(cx), "f ends after 6 bytes", "which is said");
+    eti_close(cx, fd);
+    need(cx, eti_replace_at(cx, dir, "f", "xy", 2));
+    ok(is_file(dir, "f", "xy"), "nothing of what it was stays");
+
+    need(cx, eti_make_folder_at(cx, dir, "sub", &first));
+    need(cx, eti_make_folder_at(cx, dir, "sub", &second));
+    ok(first && !second, "a folder is made once");
+    is_int(eti_replace_at(cx, dir, "sub", "z", 1), ET_EIO, "a folder is not replaced");
+    et_error_clear(cx);
+    ok(faccessat(dir, ".sub.tmp", F_OK, 0) != 0, "and nothing is left of that");
+    is_int(eti_make_folder_at(cx, dir, "f/sub", &first), ET_EIO,
+           "in a file there is none");
+    ok(!first, "so none is made");
+    et_error_clear(cx);
+
+    memset(name, 'n', sizeof name);
+    name[250] = '\0';
+    is_int(eti_replace_at(cx, dir, name, "z", 1), ET_OK, "a name has 250 bytes");
+    is_int(eti_unlink_at(cx, dir, name, 0), ET_OK, "and the file can go");
+    name[250] = 'n';
+    name[251] = '\0';
+    is_int(eti_replace_at(cx, dir, name, "z", 1), ET_EINVAL, "but not 251");
+    et_error_clear(cx);
+
+    need(cx, eti_rename_at(cx, dir, "f", dir, "g"));
+    ok(is_file(dir, "g", "xy") && faccessat(dir, "f", F_OK, 0) != 0,
+       "a file is renamed");
+    is_int(eti_open_at(cx, dir, "f", O_RDONLY, 0, &fd), ET_ENOENT, "and is gone");
+    et_error_clear(cx);
+    if (symlinkat("g", dir, "link") != 0)
+        bail("no link");
+    is_int(eti_open_at(cx, dir, "link", O_RDONLY, 0, &fd), ET_EIO,
+           "a link is not followed");
+    et_error_clear(cx);
+    need(cx, eti_unlink_at(cx, dir, "link", 0));
+    is_int(eti_unlink_at(cx, dir, "link", 0), ET_EIO, "what is gone cannot be removed");
+    et_error_clear(cx);
+    need(cx, eti_unlink_at(cx, dir, "sub", AT_REMOVEDIR));
+    need(cx, eti_unlink_at(cx, dir, "g", 0));
+}
+
+static void
+test_parents(const char *folder)
+{
+    static const char *const row[][2] = {
+        {"x", "."},  {"/x", "/"},   {"a/b", "a"},       {"a/b/", "a"},
+        {"a/", "."}, {"a//b", "a"}, {"/usr/x", "/usr"},
+    };
+    if (chdir(folder) != 0 || mkdir("a", 0700) != 0)
+        bail("no folder");
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct stat got, want;
+        int fd;
+        need(cx, eti_open_parent(cx, row[i][0], &fd));
+        ok(fstat(fd, &got) == 0 && stat(row[i][1], &want) == 0 &&
+               got.st_ino == want.st_ino && got.st_dev == want.st_dev,
+           "'%s' lies in '%s'", row[i][0], row[i][1]);
+        eti_close(cx, fd);
+    }
+    rmdir("a");
+}
+
 int
 main(void)
 {
+    const char *folder = scratch_folder();
     int dir, n = 0;
     cx = need_ctx();
     seams = eti_system;
@@ -75,7 +171,7 @@ main(void)
     seams.file.sync = note_sync;
     seams.file.rename = note_rename;
     eti_ctx_set_seams(cx, &seams);
-    need(cx, eti_open_folder(cx, scratch_folder(), &dir));
+    need(cx, eti_open_folder(cx, folder, &dir));
     need(cx, eti_replace_at(cx, dir, "file", "new", 3));
     is_str(asked, "write sync rename sync-folder ",
            "a file that is replaced is down on the disk before it has its name, and "
@@ -88,6 +184,9 @@ main(void)
     is_int(eti_for_each_name(cx, dir, "folder", count, &n), ET_EIO,
            "one that cannot be read to its end is not taken for a whole one");
     is_str(take_error(cx), "cannot read folder: Input/output error", "and says why");
+    eti_ctx_set_seams(cx, &eti_system);
+    test_files(dir);
+    test_parents(folder);
     eti_close(cx, dir);
     et_ctx_free(&cx);
     return done();

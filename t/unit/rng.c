@@ -6,6 +6,65 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* Mean and variance of a share whose mean is to be M, of parameters whose sum is A0: as
+ * those of a beta or Dirichlet distribution are. */
+struct share {
+    double sum, squares;
+};
+
+static void
+count_share(struct share *s, double x, double m)
+{
+    s->sum += x;
+    s->squares += (x - m) * (x - m);
+}
+
+static void
+is_share(const struct share *s, int n, double m, double a0, const char *what)
+{
+    const double variance = m * (1 - m) / (a0 + 1);
+    /* Five standard errors; a square in [0, 1] deviates by its mean's root at most. */
+    is_near(s->sum / n, m, 5 * sqrt(variance / n), "%s has the mean %g", what, m);
+    is_near(s->squares / n, variance, 5 * sqrt(variance / n) * fmax(m, 1 - m),
+            "and the variance %g", variance);
+}
+
+static void
+test_shares(struct et_rng *r)
+{
+    enum { N = 20000 };
+    static const double beta[][2] = {{2, 3}, {0.5, 1.5}, {4, 0.25}};
+    for (int k = 0; k < 3; k++) {
+        const double a0 = beta[k][0] + beta[k][1], m = beta[k][0] / a0;
+        struct share s = {0};
+        for (int i = 0; i < N; i++)
+            count_share(&s, et_rng_beta(r, beta[k][0], beta[k][1]), m);
+        is_share(&s, N, m, a0, "a beta draw");
+    }
+    static const double alpha[] = {0.5, 8};
+    for (int k = 0; k < 2; k++) {
+        struct share s[3] = {{0, 0}};
+        double worst = 0, x[3];
+        for (int i = 0; i < N; i++) {
+            et_rng_dirichlet(r, alpha[k], x, 3);
+            worst = fmax(worst, fabs(x[0] + x[1] + x[2] - 1));
+            for (int j = 0; j < 3; j++)
+                count_share(&s[j], x[j], 1.0 / 3);
+        }
+        is_near(worst, 0, 1e-12, "Dirichlet draws add up to 1");
+        for (int j = 0; j < 3; j++)
+            is_share(&s[j], N, 1.0 / 3, 3 * alpha[k], "one of three");
+    }
+    int odd = 0, high = 0;
+    for (int i = 0; i < 1000; i++) {
+        double x = et_rng_beta(r, 1e-3, 1e-3), y[2];
+        et_rng_dirichlet(r, 1e-3, y, 2);
+        odd += !(x >= 0 && x <= 1) || !(y[0] >= 0 && y[0] + y[1] <= 1 + 1e-12);
+        high += x > 0.5;
+    }
+    ok(odd == 0 && high > 400 && high < 600, "tiny parameters lose no draw");
+}
+
 int
 main(void)
 {
@@ -64,5 +123,6 @@ main(void)
     for (int i = 0; i < 100; i++)
         once &= seen[i] == 1;
     ok(once && moved, "a permutation holds every index once");
+    test_shares(&a);
     return done();
 }
