@@ -31,6 +31,7 @@ static unsigned late_ms;
 struct sums {
     double step, wait;       /* step_ms, wait_ms */
     double rest;             /* step_ms without own_ms */
+    double save;             /* save_ms */
     double part[ETI_SPENTS]; /* forward_ms, backward_ms, optimizer_ms */
     bool positive;           /* own_ms, each time */
     bool placed;             /* each record: in its epoch, behind its samples */
@@ -147,6 +148,7 @@ read_all(int fd, struct sums *out)
             ba = r.ba;
             out->step += 1e-3 * batches * number(&r, "step_ms");
             out->wait += 1e-3 * batches * number(&r, "wait_ms");
+            out->save += 1e-3 * batches * number(&r, "save_ms");
             out->rest +=
                 1e-3 * batches * (number(&r, "step_ms") - number(&r, "own_ms"));
             for (int i = ETI_SPENT_FORWARD; i < ETI_SPENTS; i++)
@@ -188,8 +190,9 @@ test_pause(void)
 
 static _Thread_local double own_now = 1000;
 static _Thread_local bool trains;
-static const double DATA = 0x1p-9; /* of each batch: two looks at the clock */
-static atomic_int sender_looks;    /* at its clock: some each time that it wakes */
+static const double DATA = 0x1p-9;  /* of each batch: two looks at the clock */
+static const double HOOKS = 0x1p-8; /* of each: its algorithm's seconds */
+static atomic_int sender_looks;     /* at its clock: some each time that it wakes */
 
 /* Each thread's own: the sender's looks are a second apart. */
 static double
@@ -205,8 +208,10 @@ two_clocks(void)
 static size_t
 train_without_pause(struct et_ctx *cx, char *bytes, size_t room)
 {
-    struct etd_rank rank = {.cx = cx, .world = 1};
-    struct et_state s = {.cx = cx};
+    struct etd_rank rank = {.cx = cx, .world = 2, .rank = 1}; /* tells of no method */
+    struct et_algorithm method = {.type = et_algorithm_find("ema")};
+    struct et_algorithm *methods[] = {&method};
+    struct et_state s = {.cx = cx, .algorithms = methods, .n_algorithms = 1};
     struct et_callback *c;
     struct et_comm *comm;
     int pipes[2];
@@ -225,6 +230,7 @@ train_without_pause(struct et_ctx *cx, char *bytes, size_t room)
         s.timestamp.batch++;
         s.timestamp.epoch = s.timestamp.batch / EPOCH;
         s.timestamp.sample = 3 * s.timestamp.batch;
+        method.count.seconds += HOOKS;
         need(cx, c->type->run(c, ET_EVENT_BATCH_END, &s, NULL));
     }
     trains = false;
@@ -252,7 +258,8 @@ test_whole_batches(void)
     struct etd_packet f;
     struct et_record r;
     size_t used;
-    int records = 0, whole = 0, placed = 0;
+    int records = 0, whole = 0, placed = 0, hooked = 0, seconds = 0;
+    int64_t before = -1;
     seams.monotonic = two_clocks;
     eti_ctx_set_seams(cx, &seams);
     size_t n = train_without_pause(cx, bytes, sizeof bytes);
@@ -263,10 +270,17 @@ test_whole_batches(void)
         records++;
         whole += fabs(number(&r, "data_ms") - 1e3 * DATA) < EXACT;
         placed += r.ep == r.ba / EPOCH && r.sp == 3 * r.ba;
+        hooked += fabs(number(&r, "hooks_ms") - 1e3 * HOOKS) < EXACT;
+        /* The clock of who tells goes by whole seconds. */
+        double past = (double)(r.ba - before) / number(&r, "ba_per_s");
+        seconds += before < 0 || (past > 0.5 && fabs(past - round(past)) < 1e-6);
+        before = r.ba;
     }
     ok(records >= 10, "batches are told of while they end, %d times", records);
     is_int(whole, records, "each time with the times of whole batches");
     is_int(placed, records, "and with the place of the last of them");
+    is_int(hooked, records, "with the time that methods took in each");
+    is_int(seconds, records, "and with how many there were in a second");
     et_ctx_free(&cx);
 }
 
@@ -329,6 +343,51 @@ test_algorithms(void)
     et_ctx_free(&cx);
 }
 
+/* ---- phases ---- */
+
+/* Where the board sees a rank after each event. */
+static void
+test_phases(void)
+{
+    static const struct {
+        enum et_event event;
+        int phase;
+    } row[] = {
+        {ET_EVENT_BEFORE_DATALOADER, ETD_PHASE_DATA},
+        {ET_EVENT_AFTER_DATALOADER, ETD_PHASE_DATA},
+        {ET_EVENT_BEFORE_FORWARD, ETD_PHASE_FORWARD},
+        {ET_EVENT_BEFORE_BACKWARD, ETD_PHASE_BACKWARD},
+        {ET_EVENT_AFTER_TRAIN_BATCH, ETD_PHASE_UPDATE},
+        {ET_EVENT_EVAL_BATCH_END, ETD_PHASE_EVALUATION},
+        {ET_EVENT_BATCH_CHECKPOINT, ETD_PHASE_CHECKPOINT},
+        {ET_EVENT_EVAL_START, ETD_PHASE_EVALUATION},
+        {ET_EVENT_EPOCH_CHECKPOINT, ETD_PHASE_CHECKPOINT},
+        {ET_EVENT_BEFORE_DATALOADER, ETD_PHASE_DATA},
+        {ET_EVENT_FIT_END, ETD_PHASE_CHECKPOINT},
+    };
+    struct et_ctx *cx = need_ctx();
+    struct etd_rank rank = {.cx = cx, .world = 4, .rank = 3, .local = 1};
+    struct et_state s = {.cx = cx};
+    struct et_callback *c;
+    struct et_comm *comm;
+    need(cx, etd_board_new(cx, 2, &rank.board));
+    need(cx, et_comm_new(cx, &others, NULL, 0, 1, &comm));
+    need(cx, etd_rank_watch(&rank, comm, &c));
+    const struct etd_board_rank *own = &rank.board->rank[1];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        uint64_t moves = own->moves;
+        need(cx, c->type->run(c, row[i].event, &s, NULL));
+        ok(own->phase == row[i].phase && own->moves > moves,
+           "at %s a rank is at %s, and has moved", et_event_name(row[i].event),
+           etd_phase_name(row[i].phase));
+    }
+    ok(rank.board->rank[0].moves == 0, "the other rank here has not");
+    et_callback_free(&c);
+    et_comm_close(&comm);
+    etd_board_free(&rank.board);
+    et_ctx_free(&cx);
+}
+
 int
 main(void)
 {
@@ -342,6 +401,7 @@ main(void)
     test_pause();
     test_whole_batches();
     test_algorithms();
+    test_phases();
     if (pipe(pipes) != 0)
         bail("no pipe");
     need(cx, et_device_open(cx, "ref", 0, 1, &state.dev));
@@ -365,6 +425,8 @@ main(void)
         is_near(said.part[i], all_batches, EXACT,
                 "%s has the kernels of its batches, and of no others", part_names[i]);
     }
+    ok(said.save >= 1e-3 * OTHER_MS && said.save < all,
+       "save_ms has the one save, in seconds: %g", said.save);
     ok(said.positive, "which is never nothing");
     ok(said.placed, "each record has the epoch and the samples of its batch");
     ok(said.step < all - 1e-3 * (BATCHES * PAUSE_MS + 3 * OTHER_MS),

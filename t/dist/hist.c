@@ -17,7 +17,7 @@ enum { BATCHES = 5000, POINTS = 2048, ROOM = 1 << 17, PATIENCE_MS = 30000 };
 static struct et_ctx *cx;
 static int readers;
 
-/* Its value is that of its batch. */
+/* Its value is that of its batch, and its time three seconds for each. */
 static void
 write_log(void)
 {
@@ -26,8 +26,11 @@ write_log(void)
     need(cx, eti_events_begin(cx, ".", id, &w));
     for (int64_t ba = 1; ba <= BATCHES; ba++) {
         const struct et_log_entry entry = {"loss", (double)ba};
-        const struct et_record r = {
-            .kind = ET_RECORD_BATCH, .t = 1e9, .ba = ba, .entry = &entry, .n = 1};
+        const struct et_record r = {.kind = ET_RECORD_BATCH,
+                                    .t = 1e9 + 3.0 * (double)ba,
+                                    .ba = ba,
+                                    .entry = &entry,
+                                    .n = 1};
         eti_events_write(&w, &r);
     }
     eti_events_end(&w);
@@ -63,7 +66,7 @@ static int
 answer(struct etd_hist *h, int64_t *ba, int64_t *id)
 {
     static char bytes[ROOM];
-    static double v[POINTS + 1];
+    static double v[POINTS + 1], t[POINTS + 1];
     struct etd_frame f;
     struct etd_fault fault;
     const struct etd_head head = {.kind = ETD_HIST};
@@ -76,10 +79,12 @@ answer(struct etd_hist *h, int64_t *ba, int64_t *id)
         bail("an answer is no frame: %s", fault.why);
     *id = etd_get_int(&f.body, "id", -1);
     const int points = etd_get_ints(&f.body, "ba", ba, POINTS + 1);
-    if (etd_get_doubles(&f.body, "v", v, POINTS + 1) != points)
+    if (etd_get_doubles(&f.body, "v", v, POINTS + 1) != points ||
+        etd_get_doubles(&f.body, "t", t, POINTS + 1) != points)
         return -1;
     for (int i = 0; i < points; i++)
-        if (v[i] != (double)ba[i] || (i > 0 && ba[i] <= ba[i - 1]))
+        if (v[i] != (double)ba[i] || t[i] != 1e9 + 3 * v[i] ||
+            (i > 0 && ba[i] <= ba[i - 1]))
             return -1;
     return points;
 }

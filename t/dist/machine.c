@@ -92,6 +92,43 @@ test_process(void)
        "without a GPU nothing is said of one");
 }
 
+/* Rates are of what each counter grew by since the last look, in two seconds here. */
+static void
+test_rates(void)
+{
+    struct etd_machine m;
+    struct et_log_entry entry[ETD_MACHINE_NUMBERS];
+    etd_machine_start(&m, false, 100);
+    m.read -= 3e6;
+    m.written -= 7e6;
+    m.net -= 11e6;
+    m.cpu -= 0.5;
+    const struct {
+        const char *name;
+        const double *counter;
+        double before, scale;
+    } row[] = {
+        {"cpu_util", &m.cpu, m.cpu, 1.0 / (double)sysconf(_SC_NPROCESSORS_ONLN)},
+        {"read_mb_s", &m.read, m.read, 1e-6},
+        {"write_mb_s", &m.written, m.written, 1e-6},
+        {"net_mb_s", &m.net, m.net, 1e-6},
+    };
+    const int n = etd_machine_read(&m, 102, entry);
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
+        const double grew = *row[k].counter - row[k].before;
+        if (isnan(grew)) {
+            skip(1, "this system does not say");
+            continue;
+        }
+        double got = NAN;
+        for (int i = 0; i < n; i++)
+            if (strcmp(entry[i].name, row[k].name) == 0)
+                got = entry[i].value;
+        is_near(got, grew / 2 * row[k].scale, 1e-9, "%s is what it was in a second",
+                row[k].name);
+    }
+}
+
 /* Two processes that compute, on one processor. */
 static void
 test_queue(void)
@@ -176,6 +213,7 @@ main(void)
     setenv("ETUDE_POWERCAP", folder, 1);
     test_power();
     test_process();
+    test_rates();
     test_queue();
     test_counters();
     clean();

@@ -441,6 +441,106 @@ test_progress(struct et_ctx *cx)
     etd_model_free(&m);
 }
 
+/* ---- what records are about ---- */
+
+static void
+apply(struct et_ctx *cx, struct etd_model *m, const struct et_record *r)
+{
+    need(cx, etd_model_apply(m, r));
+}
+
+/* Ranks beyond those that there may be are none; the others keep what they said. */
+static void
+test_ranks(struct et_ctx *cx)
+{
+    struct etd_model *m;
+    const struct et_log_entry own[] = {{"own_ms", 7}, {"wait_ms", 3}};
+    const struct et_log_entry other = {"wait_ms", 4};
+    struct et_record r = {.kind = ET_RECORD_HEALTH, .t = 5, .entry = own, .n = 2};
+    need(cx, etd_model_new(cx, &m));
+    r.rank = -1;
+    apply(cx, m, &r);
+    r.rank = ETD_RANKS;
+    apply(cx, m, &r);
+    is_int(m->n_ranks, 0, "a rank that there cannot be is none");
+    r.rank = 1;
+    r.ba = 11;
+    apply(cx, m, &r);
+    r.rank = 9;
+    apply(cx, m, &r);
+    ok(m->n_ranks == 10 && etd_part_get(&m->rank[1], "own_ms") == 7 &&
+           etd_part_get(&m->rank[1], "wait_ms") == 3 && m->rank[1].ba == 11 &&
+           m->rank[1].t == 5 && strcmp(m->rank[1].name, "1") == 0 &&
+           !m->rank[2].name[0],
+       "where there are more of them, each has what it said");
+    r.entry = &other;
+    r.n = 1;
+    r.rank = 2;
+    apply(cx, m, &r);
+    is_near(m->rank[2].trail[ETD_TRAIL - 1], 0, 0,
+            "who does not say its own time has none");
+    etd_model_free(&m);
+}
+
+/* Where a run is, what its length is made of, and which of its records are events. */
+static void
+test_records(struct et_ctx *cx)
+{
+    static const struct et_log_entry numbers[] = {
+        {"run/batches", 50}, {"eval/eval/batch", 2}, {"other/number", 3}};
+    struct etd_model *m;
+    struct et_record r = {.kind = ET_RECORD_RUN,
+                          .seq = 4,
+                          .t = 100,
+                          .ep = 2,
+                          .ba = 30,
+                          .sp = 500,
+                          .entry = numbers,
+                          .n = 3};
+    need(cx, etd_model_new(cx, &m));
+    apply(cx, m, &r);
+    ok(m->n_events == 0 && !m->state[0], "a record of the run without a word is none");
+    ok(m->n_length == 1 && etd_model_length(m, "run/batches") == 50,
+       "only what is said of the run is its length");
+    r = (struct et_record){.kind = ET_RECORD_COMMAND,
+                           .seq = 5,
+                           .t = 101,
+                           .ep = 3,
+                           .ba = 31,
+                           .sp = 501,
+                           .level = ET_LOG_ERROR,
+                           .text = "pause"};
+    apply(cx, m, &r);
+    ok(m->seq == 5 && m->t == 101 && m->from == 100 && m->ep == 3 && m->ba == 31 &&
+           m->sp == 501,
+       "a run is where its last record is");
+    r.rank = 1;
+    r.ba = r.ep = r.sp = 77;
+    r.t = 102;
+    r.kind = ET_RECORD_LOG;
+    apply(cx, m, &r);
+    r.rank = 0;
+    apply(cx, m, &r);
+    r.kind = ET_RECORD_ANNOTATION;
+    apply(cx, m, &r);
+    ok(m->t == 102 && m->ep == 3 && m->ba == 31 && m->sp == 501,
+       "lines, remarks and other ranks do not say where");
+    is_int(m->n_errors, 2, "lines of the log are errors, whatever others are");
+    const struct etd_event *e = etd_model_event(m, 0), *line = etd_model_event(m, 1);
+    ok(m->n_events == 4 && e->kind == ET_RECORD_COMMAND && e->level == ET_LOG_INFO &&
+           e->ba == 31 && e->t == 101 && e->rank == 0 && e->seq == 5 &&
+           line->kind == ET_RECORD_LOG && line->level == ET_LOG_ERROR &&
+           line->rank == 1 && line->ba == 77,
+       "and each event is of its record's kind, level and place");
+    static const struct et_log_entry values[] = {{"loss/a", 1}, {"lr-SGD", 2}};
+    r = (struct et_record){.kind = ET_RECORD_METRIC, .entry = values, .n = 2};
+    apply(cx, m, &r);
+    const struct etd_series *like = etd_model_series_like(m, "lr-");
+    ok(like && strcmp(like->name, "lr-SGD") == 0 && !etd_model_series_like(m, "m/"),
+       "a series is found by how it begins, or none is");
+    etd_model_free(&m);
+}
+
 int
 main(void)
 {
@@ -451,6 +551,8 @@ main(void)
     test_times(cx);
     test_done(cx);
     test_progress(cx);
+    test_ranks(cx);
+    test_records(cx);
     et_ctx_free(&cx);
     return done();
 }

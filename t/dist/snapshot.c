@@ -306,10 +306,34 @@ test_places(struct et_ctx *cx)
     etd_model_free(&other);
 }
 
+/* Bins of a series have their order: one with a number that was there is refused. */
+static void
+test_bins(struct et_ctx *cx)
+{
+    for (int step = 0; step < 2; step++) {
+        struct etd_model *m = new_full(cx), *other;
+        struct etd_bin *bin = m->series[0].bin;
+        char *bytes;
+        size_t n;
+        need(cx, etd_model_new(cx, &other));
+        bin[1] = bin[0];
+        bin[1].bin += step;
+        m->series[0].n_bins = 2;
+        need(cx, etd_model_save(m, &bytes, &n));
+        is_int(etd_model_load(other, bytes, n), step ? ET_OK : ET_EFORMAT, "a bin %s",
+               step ? "behind another is loaded" : "twice is refused");
+        et_error_clear(cx);
+        et_free(cx, bytes);
+        etd_model_free(&m);
+        etd_model_free(&other);
+    }
+}
+
 int
 main(void)
 {
     struct et_ctx *cx = need_ctx();
+    test_bins(cx);
     test_numbers(cx);
     test_places(cx);
     test_long_texts(cx);

@@ -542,9 +542,45 @@ test_ranks(void)
     }
 }
 
+/* Which of two ranks tells why, by their exits: the first's, the second's. */
+static void
+test_reasons(void)
+{
+    static const struct {
+        int first, second, counts;
+    } row[] = {
+        {0, 0, 0},   {0, 1, 1},   {0, 143, 1}, {1, 0, 0},  {1, 1, 0},
+        {1, 2, 1},   {1, 5, 1},   {1, 75, 0},  {1, 76, 1}, {1, 127, 1},
+        {1, 128, 0}, {1, 143, 0}, {2, 5, 0},   {5, 1, 0},  {143, 5, 0},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_sup_rank rank[2] = {{.pid = 0}};
+        rank[0].end.exit = row[i].first;
+        rank[1].end.exit = row[i].second;
+        is_int(etd_rank_that_counts(rank, 2), row[i].counts,
+               "of exits %d and %d the one that counts is known", row[i].first,
+               row[i].second);
+    }
+}
+
+/* A step that was looked at twice lasts from its first look. */
+static void
+test_first_looks(void)
+{
+    struct etd_steps s = {0};
+    etd_steps_look(&s, 100, 5);
+    etd_steps_look(&s, 160, 5);
+    is_near(s.longest, 0, 0, "the first step of a run is not measured");
+    etd_steps_look(&s, 180, 6);
+    ok(s.longest == 80 && s.first == 5 && s.last == 6,
+       "the next is, from when it began");
+}
+
 int
 main(void)
 {
+    test_reasons();
+    test_first_looks();
     test_crashes();
     test_hangs();
     test_looks();
