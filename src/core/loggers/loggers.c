@@ -149,6 +149,7 @@ eti_output_flush(struct eti_output *f)
 {
     if (!f->f)
         return;
+    eti_output_restore(f); /* what another writer has made is not copied any more */
     judge(f, fflush(f->f) == 0 && !ferror(f->f));
     eti_output_restore(f);
 }

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Progress, where t/unit/progress has one line of each kind: bars of evaluations, what
+ * stays when an epoch or a run ends, lines of what is not known, when what is said is
+ * there for others to read. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/loggers/progress.h"
+#include "etude/run.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+
+static char *text; /* what the last progress wrote */
+static size_t length;
+static FILE *out;
+
+static struct et_callback *
+start(struct et_ctx *cx, enum et_progress_kind kind, struct et_time every)
+{
+    struct et_callback *c;
+    free(text);
+    text = NULL;
+    out = open_memstream(&text, &length);
+    const struct et_progress p = {kind, out, every, 132};
+    need(cx, et_progress_new(cx, &p, &c));
+    return c;
+}
+
+static const char *
+finish(struct et_callback **c)
+{
+    (*c)->type->close(*c);
+    et_callback_free(c);
+    fclose(out);
+    return text;
+}
+
+/* Behind its last \r or \n. */
+static const char *
+last_line(void)
+{
+    const char *end = text + strlen(text), *from = end;
+    while (from > text && from[-1] != '\n' && from[-1] != '\r')
+        from--;
+    return from;
+}
+
+/* Progress hears of EVENT, if it has asked for it. What it writes is flushed by it. */
+static void
+fire(struct et_callback *c, enum et_event event, struct et_state *s)
+{
+    if (c->type->events & (UINT64_C(1) << event))
+        need(s->cx, c->type->run(c, event, s, s->log));
+}
+
+static void
+place(struct et_state *s)
+{
+    s->timestamp = (struct et_timestamp){
+        .epoch = 3,
+        .batch = 37,
+        .sample = 300,
+        .token = 9000,
+        .batch_in_epoch = 7,
+        .sample_in_epoch = 50,
+        .epoch_wct = 20,
+        .total_wct = 100,
+    };
+    s->train_len = 10;
+    s->dataloader_len = 10;
+    s->max_duration = ET_EPOCHS(5);
+    s->loss_value = 0.5;
+    s->dataloader_label = "train";
+    et_log_emit(s->log, ET_RECORD_METRIC, &s->timestamp, NULL);
+}
+
+static void
+place_eval(struct et_state *s, int64_t batch, int64_t of)
+{
+    s->dataloader_label = "ev\x1b";
+    s->dataloader_len = of;
+    s->eval_timestamp.batch = batch;
+}
+
+/* ---- bars ---- */
+
+static void
+test_evaluation(struct et_ctx *cx, struct et_state s)
+{
+    struct own_clock *clock = own_clock(cx);
+    struct et_callback *c =
+        start(cx, ET_PROGRESS_BAR, (struct et_time){2, ET_TIME_SECOND});
+    place(&s);
+    clock->now += 100;
+    for (int round = 0; round < 2; round++) {
+        fire(c, ET_EVENT_EVAL_START, &s);
+        clock->now += 8;
+        place_eval(&s, 4, 20);
+        fire(c, ET_EVENT_EVAL_BATCH_END, &s);
+        is_str(last_line(),
+               "ev\\x1b Epoch   3:  20%|=====                    | 4/20 [00:08<00:32, "
+               "0.50ba/s]",
+               "the bar of an evaluation has its batches and its time");
+        clock->now += 1;
+        place_eval(&s, 5, 20);
+        fire(c, ET_EVENT_EVAL_BATCH_END, &s);
+        ok(strstr(last_line(), " 4/20 ") != NULL, "it is not drawn before its time");
+        clock->now += 1;
+        place_eval(&s, 6, -1);
+        fire(c, ET_EVENT_EVAL_BATCH_END, &s);
+        is_str(last_line(),
+               "ev\\x1b Epoch   3:   ?%|                         | 6/? [00:10<?, "
+               "0.60ba/s]     ",
+               "of unknown length it has no part of it; and nothing of the one before");
+        clock->now += 50;
+    }
+    c->type->text(c, ET_LOG_ERROR, "red \033[31m");
+    is_str(last_line(), "", "a line of the log ends the line");
+    ok(strstr(text, "\rerror: red \\x1b[31m\n") != NULL && !strstr(text, "red \033"),
+       "it takes the bar's place and moves no terminal");
+    et_log_metric(s.log, "metrics/eval/LanguagePerplexity", 2);
+    et_log_metric(s.log, "metrics/eval/MIoU", 0.25);
+    et_log_metric(s.log, "metrics/eval/LanguageCrossEntropy", 0.75);
+    et_log_metric(s.log, "metrics/eval/Other", 0.125);
+    et_log_metric(s.log, "time/batch", 7);
+    s.eval_timestamp.total_wct = 65;
+    fire(c, ET_EVENT_EVAL_END, &s);
+    ok(strstr(text, "\nev\\x1b Epoch   3: perplexity=2.0000 miou=0.2500 ce=0.7500 "
+                    "Other=0.1250 time=1m05s\n") != NULL,
+       "its metrics are there under short labels, and nothing else is: %s",
+       strrchr(text, '3'));
+    finish(&c);
+}
+
+/* What the last two lines are when a run ends. */
+static void
+test_ends(struct et_ctx *cx, struct et_state s)
+{
+    static const char in_epoch[] =
+        "train  Epoch   3:  70%|=================        | 7/10 [00:20<00:08, "
+        "0.35ba/s, loss/train=0.5000]  total 74% ETA -\n";
+    struct et_callback *c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1000));
+    place(&s);
+    fire(c, ET_EVENT_FIT_END, &s);
+    is_str(strrchr(text, '\r') + 1, in_epoch,
+           "a run that ends within an epoch leaves its bar");
+    const struct et_run_notice end = {
+        .name = "a", .directory = "d", .state = "failed", .at_end = &s};
+    et_progress_notice(c, &end);
+    is_str(strrchr(text, '\r') + 1, in_epoch, "how it ended is not its to say");
+    const struct et_run_notice begin = {
+        .name = "brisk-otter", .directory = "runs/\x1bx", .state = "starting"};
+    et_progress_notice(c, &begin);
+    ok(strstr(text, "\nrun    brisk-otter in runs/\\x1bx\n") != NULL,
+       "where a run begins is");
+    et_progress_clear(c);
+    ok(text[strlen(text) - 1] == '\n', "there is nothing to take back");
+    finish(&c);
+
+    c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1));
+    place(&s);
+    s.timestamp.batch_in_epoch = 10;
+    fire(c, ET_EVENT_BATCH_END, &s);
+    s.timestamp.epoch = 4;
+    s.timestamp.batch_in_epoch = 0;
+    s.timestamp.epoch_wct = 0;
+    fire(c, ET_EVENT_EPOCH_END, &s);
+    ok(strstr(text, "\rtrain  Epoch   3: 100%|=========================| 10/10 "
+                    "[00:20<00:00, 0.50ba/s,") != NULL,
+       "an epoch's bar has the time of the epoch: %s", strrchr(text, '\r') + 1);
+    const size_t before = strlen(text);
+    fire(c, ET_EVENT_FIT_END, &s);
+    is_str(text + before, "", "a run that ends with an epoch draws no empty bar");
+    finish(&c);
+}
+
+/* Runs that are not as long as some epochs. */
+static void
+test_other_lengths(struct et_ctx *cx, struct et_state s)
+{
+    static const struct {
+        struct et_time length;
+        const char *shown;
+    } rows[] = {
+        {{40, ET_TIME_BATCH},
+         " 92%|=======================  | 37/40 [01:40<00:08, 0.37ba/s"},
+        {{400, ET_TIME_SAMPLE},
+         " 75%|==================       | 300/400 [01:40<00:33, 3.00sp/s"},
+        {{10000, ET_TIME_TOKEN},
+         " 90%|======================   | 9000/10000 [01:40<00:11, 90.00tok/s"},
+        {{20, ET_TIME_BATCH}, "100%|=========================| 37/20 ["},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_callback *c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1));
+        place(&s);
+        s.max_duration = rows[i].length;
+        fire(c, ET_EVENT_BATCH_END, &s);
+        ok(strstr(last_line(), rows[i].shown) != NULL, "a bar of all of it: %s, not %s",
+           rows[i].shown, last_line());
+        const size_t before = strlen(text);
+        fire(c, ET_EVENT_EPOCH_END, &s);
+        is_str(text + before, "", "which goes on when an epoch ends");
+        finish(&c);
+    }
+}
+
+/* ---- plain lines ---- */
+
+static void
+test_unknown(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = start(cx, ET_PROGRESS_PLAIN, ET_BATCHES(1));
+    place(&s);
+    const struct et_run_notice end = {
+        .name = "a", .directory = "d", .state = "failed", .at_end = &s};
+    et_progress_notice(c, &end);
+    is_str(text + 20, " info end a failed ep=3 ba=37 total=74% time=1m40s\n",
+           "a run that has not trained has no loss");
+    fire(c, ET_EVENT_BATCH_END, &s);
+    is_str(strrchr(text, 'Z') + 1,
+           " info train ep=3 ba=7/10 total=74% loss/train=0.5000 samples/s=2.50 "
+           "eta=-\n",
+           "without a monitor the speed is that of the epoch");
+    s.train_len = -1;
+    s.max_duration = ET_TIME_UNSET;
+    s.timestamp.batch++;
+    s.timestamp.sample_in_epoch = 200;
+    fire(c, ET_EVENT_BATCH_END, &s);
+    is_str(strrchr(text, 'Z') + 1,
+           " info train ep=3 ba=7 loss/train=0.5000 samples/s=10 eta=-\n",
+           "of what is of unknown length there is no part, from ten on no decimals");
+    s.timestamp.batch++;
+    s.timestamp.sample_in_epoch = 199;
+    s.timestamp.epoch_wct = 0;
+    fire(c, ET_EVENT_BATCH_END, &s);
+    is_str(strrchr(text, 'Z') + 1, " info train ep=3 ba=7 loss/train=0.5000 eta=-\n",
+           "and in no time no speed");
+    place_eval(&s, 1, 1);
+    s.eval_timestamp.total_wct = 3;
+    et_log_metric(s.log, "metrics/eval/MIoU", 0.25);
+    fire(c, ET_EVENT_EVAL_END, &s);
+    is_str(strrchr(text, 'Z') + 1, " info ev\\x1b ep=3 ba=39 miou=0.2500 time=3s\n",
+           "an evaluator's name moves no terminal");
+    finish(&c);
+}
+
+static void
+test_seconds(struct et_ctx *cx, struct et_state s)
+{
+    struct own_clock *clock = own_clock(cx);
+    struct et_callback *c =
+        start(cx, ET_PROGRESS_PLAIN, (struct et_time){5, ET_TIME_SECOND});
+    int lines = 0;
+    place(&s);
+    for (int i = 0; i < 20; i++, clock->now++)
+        fire(c, ET_EVENT_BATCH_END, &s);
+    for (const char *p = finish(&c); (p = strchr(p, '\n')); p++)
+        lines++;
+    is_int(lines, 4, "lines are as many seconds apart as one asks for");
+    const struct et_progress none = {ET_PROGRESS_PLAIN, stderr, ET_BATCHES(0), 0};
+    need(cx, et_progress_new(cx, &none, &c));
+    ok(!et_time_is_set(((struct eti_progress *)c->state)->config.every),
+       "0 batches are as if nobody had asked");
+    et_callback_free(&c);
+}
+
+/* ---- JSON ---- */
+
+static void
+test_json(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = start(cx, ET_PROGRESS_JSON, ET_BATCHES(1));
+    place(&s);
+    for (int level = ET_LOG_DEBUG; level <= ET_LOG_ERROR; level++) {
+        char want[96];
+        c->type->text(c, (enum et_log_level)level, "said");
+        snprintf(want, sizeof want,
+                 ",\"level\":\"%s\",\"ev\":\"log\",\"text\":\"said\"}\n",
+                 et_log_level_name((enum et_log_level)level));
+        is_str(strchr(strrchr(text, '{'), ','), want,
+               "a line of the log has its level");
+    }
+    et_log_metric(s.log, "a", 2);
+    fire(c, ET_EVENT_EPOCH_END, &s);
+    is_str(strchr(strstr(text, "\"ev\":\"epoch\"") ? strstr(text, "\"ev\":\"epoch\"")
+                                                   : ",",
+                  ','),
+           ",\"ep\":3,\"ba\":37,\"m\":{\"a\":2}}\n", "an epoch's end is told as one");
+    const struct et_run_notice end = {.name = "a",
+                                      .directory = "d",
+                                      .state = "failed",
+                                      .at_end = &s,
+                                      .exit_code = 70};
+    et_progress_notice(c, &end);
+    ok(strstr(text, "\"name\":\"a\",\"directory\":\"d\",\"state\":\"failed\","
+                    "\"exit_code\":70,\"ep\":3,\"ba\":37,") != NULL,
+       "and the run's with all that is known");
+    finish(&c);
+}
+
+/* ---- the time to go ---- */
+
+/* Ten batches of a second each, and an evaluation of ten after every second epoch of
+ * two: also evaluations take time. */
+static double
+left_after(struct et_ctx *cx, struct et_state s, bool evaluates)
+{
+    struct et_callback *c = start(cx, ET_PROGRESS_JSON, ET_BATCHES(1));
+    place(&s);
+    s.timestamp = (struct et_timestamp){0};
+    s.train_len = 2;
+    s.max_duration = ET_EPOCHS(10);
+    for (int ba = 1; ba <= 6; ba++) {
+        s.timestamp.batch = ba;
+        s.timestamp.batch_in_epoch = 2 - ba % 2;
+        s.timestamp.epoch = (ba - 1) / 2;
+        s.timestamp.total_wct += 1;
+        fire(c, ET_EVENT_BATCH_END, &s);
+        if (ba % 2 == 0 && evaluates) {
+            s.timestamp.epoch = ba / 2;
+            s.timestamp.batch_in_epoch = 0;
+            s.eval_timestamp.total_wct = 10;
+            et_log_metric(s.log, "metrics/eval/A", 1);
+            fire(c, ET_EVENT_EVAL_END, &s);
+            et_log_emit(s.log, ET_RECORD_EVAL, NULL, NULL);
+        }
+    }
+    const char *eta = NULL;
+    for (const char *p = finish(&c); (p = strstr(p, "\"eta_s\":")); p++)
+        eta = p;
+    return eta ? strtod(eta + 8, NULL) : NAN;
+}
+
+static void
+test_left(struct et_ctx *cx, struct et_state s)
+{
+    const double without = left_after(cx, s, false), with = left_after(cx, s, true);
+    ok(without == 14, "fourteen batches of a second are left: %g", without);
+    ok(with > without + 50, "evaluations of ten seconds are part of it: %g", with);
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct run r;
+    (void)own_clock(cx);
+    run_open(&r, cx, &(struct run_setup){0});
+    test_evaluation(cx, *r.state);
+    test_ends(cx, *r.state);
+    test_other_lengths(cx, *r.state);
+    test_unknown(cx, *r.state);
+    test_seconds(cx, *r.state);
+    test_json(cx, *r.state);
+    test_left(cx, *r.state);
+    run_close(&r);
+    free(text);
+    et_ctx_free(&cx);
+    return done();
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of loggers that something happens to: they are removed, by one or several who
+ * write them, or the disk is full; and how much of metrics.jsonl and metrics.csv is
+ * there when a checkpoint is, and when the file is large. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/loggers/loggers.h"
+#include "core/loggers/thin.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+#include "t/train/fixture.h"
+
+static const char *
+path_of(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", scratch_folder(), name);
+    return path;
+}
+
+/* The last bytes of a file; "" when it is missing. */
+static const char *
+end_of(const char *name)
+{
+    static char bytes[8192];
+    FILE *f = fopen(path_of(name), "r");
+    size_t n = 0;
+    if (f) {
+        if (fseek(f, -(long)(sizeof bytes - 1), SEEK_END) != 0)
+            rewind(f);
+        n = fread(bytes, 1, sizeof bytes - 1, f);
+        fclose(f);
+        for (size_t i = 0; i < n; i++) /* of a file with holes */
+            bytes[i] = bytes[i] ? bytes[i] : ' ';
+    }
+    bytes[n] = '\0';
+    return bytes;
+}
+
+static int
+count_in(const char *text, const char *what)
+{
+    int n = 0;
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+/* What was reported, all in one. */
+static char reported[4096];
+
+static void
+note(void *data, enum et_log_level level, const char *text)
+{
+    size_t n = strlen(reported);
+    (void)data;
+    (void)level;
+    snprintf(reported + n, sizeof reported - n, "%s\n", text);
+}
+
+/* ---- removed ---- */
+
+static void
+put(struct eti_output *out, const char *line)
+{
+    fputs(line, out->f);
+    eti_output_flush(out);
+}
+
+static void
+test_folder(struct et_ctx *cx)
+{
+    struct eti_output out;
+    reported[0] = '\0';
+    mkdir(path_of("sub"), 0700);
+    need(cx, eti_output_open(cx, scratch_folder(), "sub/a.txt", &out));
+    put(&out, "one\n");
+    unlink(path_of("sub/a.txt"));
+    rmdir(path_of("sub"));
+    put(&out, "two\n");
+    put(&out, "three\n");
+    is_str(end_of("sub/a.txt"), "one\ntwo\nthree\n",
+           "a file whose folder was removed is made again with it, whole");
+    is_str(reported, "sub/a.txt was removed: it is made again\n",
+           "which is reported, once, and of nothing that would be missing");
+    eti_output_close(&out);
+    unlink(path_of("sub/a.txt"));
+    rmdir(path_of("sub"));
+}
+
+static void
+test_two_writers(struct et_ctx *cx)
+{
+    struct eti_output a, b;
+    need(cx, eti_output_open(cx, scratch_folder(), "two.txt", &a));
+    need(cx, eti_output_open(cx, scratch_folder(), "two.txt", &b));
+    put(&a, "a1\n");
+    put(&b, "b1\n");
+    unlink(path_of("two.txt"));
+    put(&a, "a2\n");
+    put(&b, "b2\n");
+    put(&a, "a3\n");
+    put(&b, "b3\n");
+    is_str(
+        end_of("two.txt"), "a1\nb1\na2\nb2\na3\nb3\n",
+        "of two who write a file that was removed each goes on with every line once");
+    eti_output_close(&a);
+    eti_output_close(&b);
+    unlink(path_of("two.txt"));
+}
+
+static void
+test_full(struct et_ctx *cx)
+{
+    struct eti_output out;
+    if (access("/dev/full", W_OK) != 0) {
+        skip(2, "no /dev/full");
+        return;
+    }
+    reported[0] = '\0';
+    need(cx, eti_output_open(cx, "/dev", "full", &out));
+    for (int i = 0; i < 3; i++)
+        put(&out, "a line\n");
+    eti_output_close(&out);
+    is_int(count_in(reported, "cannot write full: No space left on device"), 1,
+           "a full disk is reported once: %s", reported);
+    is_int(count_in(reported, "\n"), 1, "and nothing else is");
+}
+
+/* ---- the loggers ---- */
+
+/* The logger hears of EVENT, if it has asked for it. */
+static void
+fire(struct et_callback *c, enum et_event event, struct et_state *s)
+{
+    if (c->type->events & (UINT64_C(1) << event))
+        need(s->cx, c->type->run(c, event, s, s->log));
+}
+
+static struct et_callback *
+open_logger(struct et_ctx *cx, const char *name, const char *const *options,
+            struct et_state *s)
+{
+    const struct et_callback_class *type = et_logger_find(name);
+    struct et_callback *c;
+    void *block;
+    need(cx, et_options_new(cx, &type->info, options, &block));
+    need(cx, et_callback_new(cx, type, block, scratch_folder(), &c));
+    et_options_free(&type->info, &block);
+    fire(c, ET_EVENT_INIT, s);
+    fire(c, ET_EVENT_AFTER_LOAD, s);
+    return c;
+}
+
+static void
+finish(struct et_callback **c)
+{
+    (*c)->type->close(*c);
+    et_callback_free(c);
+}
+
+static void
+batch(struct et_callback *c, struct et_state *s, int64_t ba)
+{
+    s->timestamp.batch = ba;
+    et_log_metric(s->log, "loss/train/total", (double)ba / 8);
+    fire(c, ET_EVENT_BATCH_END, s);
+    et_log_emit(s->log, ET_RECORD_BATCH, &s->timestamp, NULL);
+}
+
+static void
+test_checkpoints(struct et_ctx *cx, struct et_state s)
+{
+    static const struct {
+        const char *logger, *file, *options[3];
+        int before; /* batches that a checkpoint which is not due leaves there */
+    } rows[] = {
+        {"csv", "metrics.csv", {NULL}, 0},
+        {"jsonl", "metrics.jsonl", {NULL}, 0},
+        {"jsonl", "metrics.jsonl", {"record_interval", "100ba", NULL}, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *what = rows[i].options[0] ? "jsonl, thinned" : rows[i].logger;
+        struct et_callback *c = open_logger(cx, rows[i].logger, rows[i].options, &s);
+        char last[32];
+        batch(c, &s, 1);
+        batch(c, &s, 2);
+        s.checkpoint_due = false;
+        fire(c, ET_EVENT_BATCH_CHECKPOINT, &s);
+        is_int(count_in(end_of(rows[i].file), "loss"), rows[i].before,
+               "%s: where no checkpoint is due a batch may wait", what);
+        s.checkpoint_due = true;
+        fire(c, ET_EVENT_BATCH_CHECKPOINT, &s);
+        snprintf(last, sizeof last, "%s", i == 0 ? ",2,0,loss" : "\"ba\":2,");
+        ok(strstr(end_of(rows[i].file), last) != NULL,
+           "%s: a checkpoint finds all batches before it: %s", what,
+           end_of(rows[i].file));
+        batch(c, &s, 3);
+        finish(&c);
+        snprintf(last, sizeof last, "%s", i == 0 ? ",3,0,loss" : "\"ba\":3,");
+        ok(strstr(end_of(rows[i].file), last) != NULL,
+           "%s: nor does a run that fails lose the last", what);
+        unlink(path_of(rows[i].file));
+    }
+}
+
+/* What every event of a run leaves in both files, by the events that a logger has asked
+ * for. */
+static void
+test_events(struct et_ctx *cx, struct et_state s)
+{
+    static const char *const files[][2] = {{"csv", "metrics.csv"},
+                                           {"jsonl", "metrics.jsonl"}};
+    for (int i = 0; i < 2; i++) {
+        struct et_callback *c = open_logger(cx, files[i][0], NULL, &s);
+        batch(c, &s, 1);
+        fire(c, ET_EVENT_EPOCH_END, &s);
+        is_int(count_in(end_of(files[i][1]), "loss"), 1,
+               "%s: a batch is there when its epoch ends", files[i][0]);
+        et_log_metric(s.log, "metrics/eval/Accuracy", 0.5);
+        s.dataloader_label = "eval";
+        fire(c, ET_EVENT_EVAL_END, &s);
+        et_log_emit(s.log, ET_RECORD_EVAL, &s.timestamp, NULL);
+        is_int(count_in(end_of(files[i][1]), "Accuracy"), 1,
+               "%s: an evaluation at its end", files[i][0]);
+        batch(c, &s, 2);
+        fire(c, ET_EVENT_FIT_END, &s);
+        is_int(count_in(end_of(files[i][1]), "loss"), 2,
+               "%s: the last batch when training ends", files[i][0]);
+        finish(&c);
+        c = open_logger(cx, files[i][0], NULL, &s);
+        finish(&c);
+        is_int(count_in(end_of(files[i][1]), "resume"), 1,
+               "%s: a run that goes on says so", files[i][0]);
+        unlink(path_of(files[i][1]));
+    }
+}
+
+/* ---- large files ---- */
+
+/* Makes metrics.jsonl a file of BYTES, with holes, that was begun at T. */
+static void
+make_large(double t, double bytes)
+{
+    FILE *f = fopen(path_of("metrics.jsonl"), "w");
+    if (!f || fprintf(f, "{\"t\":%.3f,\"ev\":\"batch\"}\n", t) < 0 || fclose(f) != 0 ||
+        truncate(path_of("metrics.jsonl"), (off_t)bytes) != 0)
+        bail("no large file");
+}
+
+/* Five batches, STEP seconds apart, behind such a file, which is written down after the
+ * first two: lines that they add to it. */
+static int
+lines_added(struct et_ctx *cx, struct et_state *s, double age, double bytes,
+            double step)
+{
+    struct own_clock *clock = own_clock(cx);
+    make_large(clock->now - age, bytes);
+    struct et_callback *c = open_logger(cx, "jsonl", NULL, s);
+    for (int ba = 1; ba <= 5; ba++) {
+        clock->now += step;
+        batch(c, s, ba);
+        if (ba <= 2)
+            fire(c, ET_EVENT_EPOCH_END, s);
+    }
+    fire(c, ET_EVENT_FIT_END, s);
+    const int n = count_in(end_of("metrics.jsonl"), "\"ev\":\"batch\"");
+    finish(&c);
+    unlink(path_of("metrics.jsonl"));
+    return n;
+}
+
+static void
+test_large(struct et_ctx *cx, struct et_state s)
+{
+    is_int(lines_added(cx, &s, 0, 1 << 20, 10), 5,
+           "each batch of a slow run has a line");
+    is_int(lines_added(cx, &s, 0, ETI_THIN_ADVANCE * 1.5, 10), 1,
+           "not in a file that is too large for its age");
+    is_int(lines_added(cx, &s, 1e6, ETI_THIN_ADVANCE * 1.5, 10), 5,
+           "but in one that has had days to become so");
+    /* Five bytes are left at the first batch, then 30 more for each. */
+    is_int(lines_added(cx, &s, 0, ETI_THIN_ADVANCE + 30 - 5, 0.01), 3,
+           "what a run adds to it is counted, too");
+}
+
+int
+main(void)
+{
+    struct et_ctx *cx = need_ctx();
+    struct run r;
+    et_ctx_set_log(cx, ET_LOG_WARN, note, NULL);
+    test_folder(cx);
+    test_two_writers(cx);
+    test_full(cx);
+    (void)own_clock(cx);
+    run_open(&r, cx, &(struct run_setup){0});
+    test_checkpoints(cx, *r.state);
+    test_events(cx, *r.state);
+    test_large(cx, *r.state);
+    run_close(&r);
+    et_ctx_free(&cx);
+    return done();
+}
