@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Progress, where t/unit/progress has one line of each kind: bars of evaluations, what
- * stays when an epoch or a run ends, lines of what is not known, when what is said is
- * there for others to read. */
+ * stays when an epoch or a run ends, lines of what is not known; and the console, whose
+ * lines stand between those of a bar. */
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/loggers/progress.h"
 #include "etude/run.h"
@@ -342,6 +344,252 @@ test_left(struct et_ctx *cx, struct et_state s)
     ok(with > without + 50, "evaluations of ten seconds are part of it: %g", with);
 }
 
+/* ---- the console ---- */
+
+static const char *
+path_of(const char *name)
+{
+    static char path[512];
+    snprintf(path, sizeof path, "%s/%s", scratch_folder(), name);
+    return path;
+}
+
+/* The bytes of a file, borrowed until the next. */
+static const char *
+bytes_of(const char *name)
+{
+    static char bytes[64 << 10];
+    FILE *f = fopen(path_of(name), "r");
+    size_t n = f ? fread(bytes, 1, sizeof bytes - 1, f) : 0;
+    if (f)
+        fclose(f);
+    bytes[n] = '\0';
+    return bytes;
+}
+
+/* Makes descriptor FD a file of that name; returns where it led. */
+static int
+divert(int fd, const char *name)
+{
+    fflush(NULL);
+    int before = dup(fd), to = open(path_of(name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (before < 0 || to < 0 || dup2(to, fd) < 0)
+        bail("cannot divert descriptor %d", fd);
+    close(to);
+    return before;
+}
+
+static void
+restore(int fd, int before)
+{
+    fflush(NULL);
+    dup2(before, fd);
+    close(before);
+}
+
+static struct et_callback *
+make(struct et_ctx *cx, const char *const *options)
+{
+    const struct et_callback_class *type = et_logger_find("console");
+    struct et_callback *c;
+    void *block;
+    need(cx, et_options_new(cx, &type->info, options, &block));
+    need(cx, et_callback_new(cx, type, block, scratch_folder(), &c));
+    et_options_free(&type->info, &block);
+    return c;
+}
+
+static void
+end(struct et_callback **c)
+{
+    (*c)->type->close(*c);
+    et_callback_free(c);
+}
+
+static void
+evaluate(struct et_callback *c, struct et_state *s, int64_t n)
+{
+    s->dataloader_label = "eval";
+    s->dataloader_len = n;
+    for (int64_t i = 1; i <= n; i++) {
+        s->eval_timestamp.batch = i;
+        fire(c, ET_EVENT_EVAL_BATCH_END, s);
+    }
+    et_log_metric(s->log, "metrics/eval/Accuracy", 0.75);
+    fire(c, ET_EVENT_EVAL_END, s);
+    et_log_emit(s->log, ET_RECORD_EVAL, NULL, NULL);
+}
+
+/* Which batches of an evaluation of N are named, in tenths of which there may be less
+ * than one; of one that was broken off, and in an epoch of unknown length. */
+static void
+test_console_tenths(struct et_ctx *cx, struct et_state s)
+{
+    static const struct {
+        int64_t n;
+        const char *named;
+    } rows[] = {
+        {-1, ""},
+        {1, "1 "},
+        {2, "1 2 "},
+        {10, "1 2 3 4 5 6 7 8 9 10 "},
+        {11, "1 2 3 4 5 6 7 8 9 10 11 "},
+        {12, "1 2 3 4 5 6 8 9 10 11 12 "},
+        {21, "1 3 5 7 9 11 13 15 17 19 21 "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_callback *c = make(cx, NULL);
+        char named[128] = "";
+        int before = divert(STDERR_FILENO, "err");
+        fire(c, ET_EVENT_INIT, &s);
+        evaluate(c, &s, rows[i].n);
+        restore(STDERR_FILENO, before);
+        for (const char *p = bytes_of("err"); (p = strstr(p, "batch=")); p++)
+            snprintf(named + strlen(named), sizeof named - strlen(named), "%ld ",
+                     strtol(p + 6, NULL, 10));
+        is_str(rows[i].n < 0 ? "" : named, rows[i].named,
+               "of %d batches of an evaluation these are named", (int)rows[i].n);
+        end(&c);
+    }
+    struct et_callback *c = make(cx, NULL);
+    int before = divert(STDERR_FILENO, "err");
+    fire(c, ET_EVENT_INIT, &s);
+    s.train_len = -1;
+    s.max_duration = ET_EPOCHS(2);
+    s.timestamp.epoch = 4;
+    et_log_metric(s.log, "a\x1b[31m", 1000000.5);
+    et_log_metric(s.log, "b", 0.001);
+    et_log_metric(s.log, "c", 0.0009996);
+    et_log_metric(s.log, "d", 999999.5);
+    et_log_metric(s.log, "loss/train/total", 1);
+    s.timestamp.batch = s.timestamp.batch_in_epoch = 3;
+    fire(c, ET_EVENT_BATCH_END, &s);
+    et_log_emit(s.log, ET_RECORD_BATCH, NULL, NULL);
+    s.dataloader_len = 2;
+    s.eval_timestamp.batch = 2;
+    fire(c, ET_EVENT_EVAL_END, &s); /* without a number */
+    restore(STDERR_FILENO, before);
+    is_str(
+        bytes_of("err"),
+        "[epoch=5][batch=3/?]:\n"
+        "\t Train a\\x1b[31m: 1e+06\n"
+        "\t Train b: 0.0010\n"
+        "\t Train c: 0.0009996\n"
+        "\t Train d: 999999.5000\n"
+        "\t Train loss/train/total: 1\n",
+        "an epoch of unknown length; and no line of an evaluation that was broken off");
+    end(&c);
+    unlink(path_of("err"));
+}
+
+/* A bar on the same terminal is taken back before each of the console's lines. */
+static void
+test_console_bar(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c[2];
+    struct et_algorithm *a;
+    FILE *f = fopen(path_of("bar"), "w+");
+    if (!f)
+        bail("no file");
+    const struct et_progress p = {ET_PROGRESS_BAR, f, ET_BATCHES(1), 100};
+    c[0] = make(cx, (const char *[]){"log_traces", "true", "stream", "stdout", NULL});
+    need(cx, et_progress_new(cx, &p, &c[1]));
+    need(cx, et_algorithm_new(cx, et_algorithm_find("label_smoothing"), NULL, &a));
+    s.callbacks = c;
+    s.n_callbacks = 2;
+    s.train_len = 4;
+    s.max_duration = ET_EPOCHS(2);
+    int before = divert(STDOUT_FILENO, "out");
+    fire(c[0], ET_EVENT_INIT, &s);
+    int wrong = 0;
+    static const enum et_event events[] = {ET_EVENT_FIT_START, ET_EVENT_BATCH_END,
+                                           ET_EVENT_EVAL_BATCH_END, ET_EVENT_EVAL_END,
+                                           ET_EVENT_COUNT};
+    for (int i = 0; i < 5; i++) {
+        s.timestamp.batch = i + 1;
+        s.dataloader_label = "eval";
+        s.dataloader_len = 4;
+        s.eval_timestamp.batch = 1;
+        et_log_metric(s.log, "metrics/eval/Accuracy", 0.75);
+        fire(c[1], ET_EVENT_BATCH_END, &s);
+        if (i < 4)
+            fire(c[0], events[i], &s);
+        else
+            c[0]->type->trace(c[0], &s, a, ET_EVENT_BEFORE_LOSS);
+        const char *drawn = bytes_of("bar");
+        wrong += drawn[0] == '\0' || drawn[strlen(drawn) - 1] != '\r';
+    }
+    restore(STDOUT_FILENO, before);
+    is_int(wrong, 0, "no line stands behind a bar: settings, numbers, places, traces");
+    ok(strstr(bytes_of("out"),
+              "[trace]: algorithm_traces/LabelSmoothing/before_loss: 1") != NULL,
+       "traces go where the other lines do");
+    end(&c[1]);
+    end(&c[0]);
+    fclose(f);
+    et_algorithm_free(&a);
+    unlink(path_of("out"));
+    unlink(path_of("bar"));
+}
+
+/* What a run was given: each algorithm, and what is 1 so far. */
+static void
+test_given(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = make(cx, NULL);
+    struct et_algorithm *a[2];
+    need(cx, et_algorithm_new(cx, et_algorithm_find("label_smoothing"), NULL, &a[0]));
+    need(cx, et_algorithm_new(cx, et_algorithm_find("mixup"), NULL, &a[1]));
+    s.algorithms = a;
+    s.n_algorithms = 2;
+    int before = divert(STDERR_FILENO, "err");
+    fire(c, ET_EVENT_INIT, &s);
+    fire(c, ET_EVENT_FIT_START, &s);
+    restore(STDERR_FILENO, before);
+    is_str(bytes_of("err"),
+           "******************************\n"
+           "Config:\n"
+           "enabled_algorithms/LabelSmoothing: true\n"
+           "enabled_algorithms/MixUp: true\n"
+           "num_cpus_per_node: 1\n"
+           "num_nodes: 1\n"
+           "rank_zero_seed: 17\n"
+           "******************************\n",
+           "what a run was given has each algorithm");
+    end(&c);
+    for (int i = 0; i < 2; i++)
+        et_algorithm_free(&a[i]);
+    unlink(path_of("err"));
+}
+
+static void
+test_intervals(struct et_ctx *cx)
+{
+    static const struct {
+        const char *text;
+        bool is_fine;
+    } rows[] = {{"1ba", true},  {"1", true},    {"2ep", true},
+                {"0ba", false}, {"0ep", false}, {"0.5ep", false}};
+    const struct et_callback_class *type = et_logger_find("console");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_callback *c = NULL;
+        void *block;
+        need(cx, et_alloc(cx, type->info.options_size, &block));
+        need(cx, et_options_init(cx, type->info.options, block));
+        et_status status =
+            et_options_set(cx, type->info.options, block, "interval", rows[i].text);
+        if (status == ET_OK)
+            status = et_callback_new(cx, type, block, scratch_folder(), &c);
+        is_int(status == ET_OK, rows[i].is_fine, "an interval of %s is %s",
+               rows[i].text, rows[i].is_fine ? "taken" : "refused");
+        et_error_clear(cx);
+        if (status == ET_OK)
+            et_callback_free(&c);
+        et_options_release(type->info.options, block);
+        et_free(cx, block);
+    }
+}
+
 int
 main(void)
 {
@@ -356,6 +604,10 @@ main(void)
     test_seconds(cx, *r.state);
     test_json(cx, *r.state);
     test_left(cx, *r.state);
+    test_console_tenths(cx, *r.state);
+    test_console_bar(cx, *r.state);
+    test_given(cx, *r.state);
+    test_intervals(cx);
     run_close(&r);
     free(text);
     et_ctx_free(&cx);

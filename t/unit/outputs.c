@@ -142,8 +142,7 @@ fire(struct et_callback *c, enum et_event event, struct et_state *s)
 }
 
 static struct et_callback *
-open_logger(struct et_ctx *cx, const char *name, const char *const *options,
-            struct et_state *s)
+new_logger(struct et_ctx *cx, const char *name, const char *const *options)
 {
     const struct et_callback_class *type = et_logger_find(name);
     struct et_callback *c;
@@ -151,6 +150,14 @@ open_logger(struct et_ctx *cx, const char *name, const char *const *options,
     need(cx, et_options_new(cx, &type->info, options, &block));
     need(cx, et_callback_new(cx, type, block, scratch_folder(), &c));
     et_options_free(&type->info, &block);
+    return c;
+}
+
+static struct et_callback *
+open_logger(struct et_ctx *cx, const char *name, const char *const *options,
+            struct et_state *s)
+{
+    struct et_callback *c = new_logger(cx, name, options);
     fire(c, ET_EVENT_INIT, s);
     fire(c, ET_EVENT_AFTER_LOAD, s);
     return c;
@@ -240,6 +247,121 @@ test_events(struct et_ctx *cx, struct et_state s)
     }
 }
 
+/* ---- the file of text ---- */
+
+/* A logger of the file NAME that captures nothing. */
+static struct et_callback *
+plain_file(struct et_ctx *cx, const char *name, const char *interval)
+{
+    const char *const options[] = {"filename",
+                                   name,
+                                   "capture_stdout",
+                                   "false",
+                                   "capture_stderr",
+                                   "false",
+                                   "flush_interval",
+                                   interval,
+                                   NULL};
+    return new_logger(cx, "file", options);
+}
+
+/* What is in the file, and from when on. */
+static void
+test_file_events(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = plain_file(cx, "a.txt", "100");
+    fire(c, ET_EVENT_INIT, &s);
+    batch(c, &s, 1);
+    c->type->text(c, ET_LOG_INFO, "calm");
+    is_str(end_of("a.txt"), "", "lines and numbers wait a while");
+    c->type->text(c, ET_LOG_WARN, "hot");
+    ok(strstr(end_of("a.txt"), "[log][warn]: hot\n") != NULL,
+       "a warning does not, nor what was before it");
+    batch(c, &s, 2);
+    et_log_metric(s.log, "epoch/number", 7);
+    fire(c, ET_EVENT_EPOCH_END, &s);
+    et_log_emit(s.log, ET_RECORD_EPOCH, NULL, NULL);
+    ok(strstr(end_of("a.txt"), "[metric][batch=2]: epoch/number: 7\n") != NULL,
+       "an epoch's numbers are there at its end");
+    et_log_metric(s.log, "metrics/eval/Accuracy", 0.75);
+    fire(c, ET_EVENT_EVAL_END, &s);
+    et_log_emit(s.log, ET_RECORD_EVAL, NULL, NULL);
+    ok(strstr(end_of("a.txt"), "[metric][batch=2]: metrics/eval/Accuracy: 0.7500\n") !=
+           NULL,
+       "an evaluation's at its");
+    batch(c, &s, 3);
+    fire(c, ET_EVENT_FIT_END, &s);
+    ok(strstr(end_of("a.txt"), "[metric][batch=3]: loss/train/total: 0.3750\n") != NULL,
+       "and the last batch's at the run's");
+    finish(&c);
+    unlink(path_of("a.txt"));
+}
+
+/* More lines than there is room for, before there is a file. */
+static void
+test_early(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = plain_file(cx, "early.txt", "1");
+    char line[512], want[512];
+    int lines = 0, wrong = 0, far = 0;
+    memset(line, 'x', sizeof line);
+    line[280] = '\0';
+    for (int i = 0; i < 20; i++) {
+        line[0] = (char)('a' + i);
+        c->type->text(c, ET_LOG_INFO, line);
+    }
+    c->type->text(c, ET_LOG_INFO, "short");
+    fire(c, ET_EVENT_INIT, &s);
+    c->type->text(c, ET_LOG_ERROR, "after");
+    finish(&c);
+    for (const char *p = end_of("early.txt"); *p; p += strcspn(p, "\n") + 1, lines++) {
+        line[0] = (char)('a' + lines);
+        snprintf(want, sizeof want, "[log][info]: %s\n", line);
+        const bool is_long = strncmp(p, want, strlen(want)) == 0;
+        const bool is_last = strncmp(p, "[log][info]: short\n", 19) == 0 ||
+                             strncmp(p, "[log][error]: after\n", 20) == 0;
+        wrong += !is_long && !is_last;
+        far += is_last;
+    }
+    is_int(wrong, 0, "of lines from before there is a file each is whole");
+    ok(lines == 13 + 2 && far == 2, "and they are as many as there is room for: %d",
+       lines);
+    unlink(path_of("early.txt"));
+}
+
+/* Names with every field, and of every length near what there is room for. */
+static void
+test_file_names(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = plain_file(
+        cx,
+        "'{run_name}.{rank}.{local_rank}.{node_rank}.{world_size}.{local_world_size}'",
+        "1");
+    char name[128], option[128];
+    s.world = 4;
+    fire(c, ET_EVENT_INIT, &s);
+    finish(&c);
+    is_int(access(path_of("run.0.0.0.4.4"), F_OK), 0,
+           "each field of a name is filled in");
+    unlink(path_of("run.0.0.0.4.4"));
+    for (int n = 94; n <= 96; n++) {
+        memset(name, 'n', sizeof name);
+        name[n] = '\0';
+        snprintf(option, sizeof option, "%s", name);
+        const struct et_callback_class *type = et_logger_find("file");
+        void *block;
+        need(cx, et_options_new(cx, &type->info,
+                                (const char *[]){"filename", option, NULL}, &block));
+        const et_status status = et_callback_new(cx, type, block, scratch_folder(), &c);
+        is_int(status, n < 96 ? ET_OK : ET_EINVAL, "a name of %d bytes is %s", n,
+               n < 96 ? "taken" : "refused");
+        et_error_clear(cx);
+        if (status == ET_OK)
+            et_callback_free(&c);
+        et_options_free(&type->info, &block);
+    }
+}
+
 /* ---- large files ---- */
 
 /* Makes metrics.jsonl a file of BYTES, with holes, that was begun at T. */
@@ -302,6 +424,9 @@ main(void)
     test_checkpoints(cx, *r.state);
     test_events(cx, *r.state);
     test_large(cx, *r.state);
+    test_file_events(cx, *r.state);
+    test_early(cx, *r.state);
+    test_file_names(cx, *r.state);
     run_close(&r);
     et_ctx_free(&cx);
     return done();

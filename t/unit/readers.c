@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/loggers/given.h"
 #include "core/trainer/log.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -62,18 +63,31 @@ same(const char *bytes, size_t n, const char *name, const char *what)
 /* ---- a run of two batches and an evaluation ---- */
 
 static struct et_callback *
-open_logger(struct et_ctx *cx, const char *name, struct et_state *s)
+open_with(struct et_ctx *cx, const char *name, const char *const *options,
+          struct et_state *s)
 {
+    const struct et_callback_class *type = et_logger_find(name);
     struct et_callback *c;
-    need(cx, et_callback_new(cx, et_logger_find(name), NULL, scratch_folder(), &c));
+    void *block;
+    need(cx, et_options_new(cx, &type->info, options, &block));
+    need(cx, et_callback_new(cx, type, block, scratch_folder(), &c));
+    et_options_free(&type->info, &block);
     need(cx, c->type->run(c, ET_EVENT_AFTER_LOAD, s, s->log));
     return c;
 }
 
+static struct et_callback *
+open_logger(struct et_ctx *cx, const char *name, struct et_state *s)
+{
+    return open_with(cx, name, NULL, s);
+}
+
+/* C hears of EVENT, if it has asked for it. */
 static void
 fire(struct et_callback *c, enum et_event event, struct et_state *s)
 {
-    need(s->cx, c->type->run(c, event, s, s->log));
+    if (c->type->events & (UINT64_C(1) << event))
+        need(s->cx, c->type->run(c, event, s, s->log));
     et_log_emit(s->log, ET_RECORD_BATCH, &s->timestamp, NULL);
 }
 
@@ -113,9 +127,9 @@ by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The files below FOLDER of the scratch folder into PATH, which has room for 64. */
+/* The files below FOLDER of the scratch folder into PATH, which has room for 256. */
 static int
-list(const char *folder, char path[64][512])
+list(const char *folder, char path[256][512])
 {
     char whole[PATH_BYTES], name[512];
     struct stat st;
@@ -123,7 +137,7 @@ list(const char *folder, char path[64][512])
     snprintf(whole, sizeof whole, "%s/%s", scratch_folder(), folder);
     DIR *d = opendir(whole);
     for (struct dirent *e; d && (e = readdir(d));) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || n == 64)
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0 || n == 256)
             continue;
         snprintf(name, sizeof name, "%.250s/%.250s", folder, e->d_name);
         snprintf(whole, sizeof whole, "%s/%s", scratch_folder(), name);
@@ -152,7 +166,7 @@ forget_place(char *text)
 static void
 test_tensorboard(struct et_ctx *cx, struct et_state s)
 {
-    static char bytes[MOST], path[64][512];
+    static char bytes[MOST], path[256][512];
     char whole[PATH_BYTES];
     struct et_callback *c = open_logger(cx, "tensorboard", &s);
     play(c, &s);
@@ -168,7 +182,7 @@ test_tensorboard(struct et_ctx *cx, struct et_state s)
 static int
 count_in(const char *folder, const char *what)
 {
-    static char bytes[MOST], path[64][512];
+    static char bytes[MOST], path[256][512];
     char whole[PATH_BYTES];
     int found = 0;
     for (int i = list(folder, path); i-- > 0;) {
@@ -205,7 +219,7 @@ test_pictures(struct et_ctx *cx, struct et_state s)
 static void
 test_wandb(struct et_ctx *cx, struct et_state s)
 {
-    static char bytes[MOST], path[64][512];
+    static char bytes[MOST], path[256][512];
     char whole[PATH_BYTES];
     setenv("TZ", "UTC", 1);
     struct et_callback *c = open_logger(cx, "wandb", &s);
@@ -225,7 +239,7 @@ test_wandb(struct et_ctx *cx, struct et_state s)
 static void
 test_blocks(struct et_ctx *cx, struct et_state s)
 {
-    static char bytes[MOST], path[64][512];
+    static char bytes[MOST], path[256][512];
     char whole[PATH_BYTES], name[ET_METRIC_NAME];
     struct et_callback *c = open_logger(cx, "wandb", &s);
     for (int ba = 1; ba <= 2; ba++) {
@@ -247,7 +261,7 @@ test_blocks(struct et_ctx *cx, struct et_state s)
 static void
 test_mlflow(struct et_ctx *cx, struct et_state s)
 {
-    static char all[MOST], text[MOST], path[64][512];
+    static char all[MOST], text[MOST], path[256][512];
     size_t used = 0;
     char whole[PATH_BYTES];
     struct et_callback *c = open_logger(cx, "mlflow", &s);
@@ -277,6 +291,190 @@ test_mlflow(struct et_ctx *cx, struct et_state s)
        "and one that did not come to its end failed");
 }
 
+/* ---- options, and runs that go on ---- */
+
+/* A batch with N numbers, of which the names tell which one it is. */
+static void
+batch(struct et_callback *c, struct et_state *s, int64_t ba, int n)
+{
+    char name[ET_METRIC_NAME];
+    s->timestamp.batch = ba;
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "n%d", i);
+        et_log_metric(s->log, name, (double)(1000 * ba + i));
+    }
+    fire(c, ET_EVENT_BATCH_END, s);
+}
+
+static void
+test_wandb_options(struct et_ctx *cx, struct et_state s)
+{
+    /* Fields 2, 3, 6 and 14 of Run, and 18: it was resumed. */
+    static const char *const said[] = {"\x12\x05"
+                                       "squad",
+                                       "\x1a\x04"
+                                       "work",
+                                       "\x32\x06"
+                                       "groups",
+                                       "\x70\x07", "\x90\x01\x01"};
+    struct et_callback *c =
+        open_with(cx, "wandb",
+                  (const char *[]){"project", "work", "entity", "squad", "group",
+                                   "groups", "log_dir", "w1", NULL},
+                  &s);
+    finish(&c);
+    for (int i = 0; i < 5; i++)
+        is_int(count_in("w1", said[i]), i < 3, "an option of wandb in its field: %d",
+               i);
+    is_int(count_in("w1", "\x08\x01\x10"), 1, "a run that failed ends with 1");
+    s.timestamp.batch = 7;
+    c = open_with(cx, "wandb", (const char *[]){"log_dir", "w2", NULL}, &s);
+    ok(count_in("w2", said[3]) == 1 && count_in("w2", said[4]) == 1,
+       "a run that goes on says from where");
+    is_int(count_in("w2", "\x1a\x04"
+                          "tiny"),
+           1, "the project is the recipe's name");
+    batch(c, &s, 8, 100);
+    own_clock(cx)->now += 1;
+    is_int(count_in("w2", "n99"), 0, "a row waits for others");
+    for (int ba = 9; ba < 108; ba++)
+        batch(c, &s, ba, 1);
+    is_int(count_in("w2", "n99"), 1, "until there are a hundred");
+    et_log_metric(s.log, "late", 1);
+    batch(c, &s, 108, 1);
+    batch(c, &s, 109, 1);
+    own_clock(cx)->now += 30;
+    is_int(count_in("w2", "late"), 0, "or half a minute has passed");
+    batch(c, &s, 110, 1);
+    is_int(count_in("w2", "late"), 1, "whichever comes first");
+    fire(c, ET_EVENT_FIT_END, &s);
+    is_int(count_in("w2", "n99"), 2, "the summary has each of a hundred names");
+    finish(&c);
+}
+
+/* The lines of a number in the store FOLDER. */
+static const char *
+lines_of(const char *folder, const char *name)
+{
+    static char text[MOST];
+    static char path[256][512];
+    char whole[PATH_BYTES];
+    const int n = list(folder, path);
+    text[0] = '\0';
+    for (int i = 0; i < n; i++) {
+        const char *slash = strstr(path[i], "/metrics/");
+        if (!slash || strcmp(slash + 9, name) != 0)
+            continue;
+        snprintf(whole, sizeof whole, "%.3000s/%.500s", scratch_folder(), path[i]);
+        text[read_all(whole, text)] = '\0';
+    }
+    return text;
+}
+
+static int
+count_lines(const char *text)
+{
+    int n = 0;
+    for (; (text = strchr(text, '\n')); text++)
+        n++;
+    return n;
+}
+
+static void
+test_mlflow_options(struct et_ctx *cx, struct et_state s)
+{
+    const char *const options[] = {"experiment", "mine", "folder", "m1", NULL};
+    struct et_callback *c = open_with(cx, "mlflow", options, &s);
+    struct own_clock *clock = own_clock(cx);
+    is_int(count_in("m1", "name: 'mine'"), 1,
+           "an experiment has the name that it is given");
+    et_log_metric(s.log, "../up", 1);
+    et_log_metric(s.log, "/root", 2);
+    et_log_metric(s.log, "a//b", 3);
+    et_log_metric(s.log, ".hidden", 4);
+    batch(c, &s, 1, 2);
+    is_int(count_lines(lines_of("m1", "n1")), 0, "values wait for others");
+    batch(c, &s, 2, 2);
+    clock->now += 30;
+    batch(c, &s, 3, 2);
+    is_int(count_lines(lines_of("m1", "n1")), 3, "for half a minute");
+    batch(c, &s, 4, 2);
+    is_int(count_lines(lines_of("m1", "n1")), 3, "and then again");
+    fire(c, ET_EVENT_EPOCH_END, &s);
+    is_int(count_lines(lines_of("m1", "n1")), 4, "or for the end of an epoch");
+    ok(strstr(lines_of("m1", "n1"), " 3001 3\n") &&
+           strstr(lines_of("m1", "n0"), " 4000 4\n"),
+       "each value stands once, behind its time and before its batch");
+    static const char *const tamed[] = {"_./up", "_root", "a_/b", "_hidden"};
+    for (int i = 0; i < 4; i++)
+        is_int(count_lines(lines_of("m1", tamed[i])), 1,
+               "a name that would lead elsewhere is %s", tamed[i]);
+    finish(&c);
+    const char before[] = "creation_time: ";
+    clock->now += 1000;
+    c = open_with(cx, "mlflow", options, &s);
+    is_int(count_in("m1", before), 1, "a run that goes on");
+    batch(c, &s, 5, 2);
+    finish(&c);
+    is_int(count_lines(lines_of("m1", "n1")), 5, "adds its values to those before");
+}
+
+/* More names and values than there is room for at first. */
+static void
+test_mlflow_many(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c =
+        open_with(cx, "mlflow", (const char *[]){"folder", "m2", NULL}, &s);
+    char name[ET_METRIC_NAME];
+    int wrong = 0;
+    for (int ba = 1; ba <= 60; ba++)
+        batch(c, &s, ba, 100);
+    finish(&c);
+    for (int i = 0; i < 100; i += 33) {
+        snprintf(name, sizeof name, "n%d", i);
+        char *line = (char *)lines_of("m2", name), *next;
+        wrong += count_lines(line) != 60;
+        for (int ba = 1; ba <= 60 && *line; ba++, line = next) {
+            char want[64];
+            next = strchr(line, '\n') + 1;
+            snprintf(want, sizeof want, " %d %d\n", 1000 * ba + i, ba);
+            wrong += strncmp(strchr(line, ' '), want, strlen(want)) != 0;
+        }
+    }
+    is_int(wrong, 0, "of 6000 values of 100 names each is in its file, in order");
+}
+
+/* ---- what a run is called ---- */
+
+static void
+test_given(void)
+{
+    static const struct {
+        const char *json, *id, *name, *recipe;
+    } rows[] = {
+        {"{\"id\": \"0123456789abcdef0123456789abcdef\", \"name\": \"a\", "
+         "\"recipe\": \"x/y/z.tar.yaml\"}",
+         "0123456789abcdef0123456789abcdef", "a", "z"},
+        {"{\"id\": \"0123\", \"name\": \"\", \"recipe\": \"\"}", NULL, NULL, "run"},
+        {"{\"recipe\": \"plain\"}", NULL, NULL, "plain"},
+        {"", NULL, NULL, "run"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct eti_given g;
+        const char *leaf = strrchr(scratch_folder(), '/');
+        write_file("run.json", rows[i].json, strlen(rows[i].json), false);
+        eti_given_read(scratch_folder(), &g);
+        is_str(g.name, rows[i].name ? rows[i].name : leaf + 1, "the name of a run");
+        is_str(g.recipe, rows[i].recipe, "and that of its recipe");
+        if (rows[i].id)
+            is_str(g.id, rows[i].id, "and its id");
+        else
+            ok(strlen(g.id) == 32 && strncmp(g.id, g.id + 16, 16) != 0 &&
+                   strncmp(g.id, "0123", 4) != 0,
+               "and one that is made up, of 32 digits: %s", g.id);
+    }
+}
+
 int
 main(void)
 {
@@ -298,6 +496,10 @@ main(void)
     test_wandb(cx, s);
     test_blocks(cx, s);
     test_mlflow(cx, s);
+    test_wandb_options(cx, s);
+    test_mlflow_options(cx, s);
+    test_mlflow_many(cx, s);
+    test_given();
     et_log_free(&s.log);
     et_ctx_free(&cx);
     return done();

@@ -79,10 +79,12 @@ make(struct et_ctx *cx, const char *name, const char *const *options)
     return c;
 }
 
+/* C hears of EVENT, if it has asked for it. */
 static void
 fire(struct et_callback *c, enum et_event event, struct et_state *s)
 {
-    need(s->cx, c->type->run(c, event, s, s->log));
+    if (c->type->events & (UINT64_C(1) << event))
+        need(s->cx, c->type->run(c, event, s, s->log));
 }
 
 static void
