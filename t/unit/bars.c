@@ -26,6 +26,7 @@ start(struct et_ctx *cx, enum et_progress_kind kind, struct et_time every)
     free(text);
     text = NULL;
     out = open_memstream(&text, &length);
+    fflush(out); /* there is a text, if an empty one */
     const struct et_progress p = {kind, out, every, 132};
     need(cx, et_progress_new(cx, &p, &c));
     return c;
@@ -38,6 +39,14 @@ finish(struct et_callback **c)
     et_callback_free(c);
     fclose(out);
     return text;
+}
+
+/* Behind the last C of it; "" where there is none. */
+static const char *
+behind(char c)
+{
+    const char *at = strrchr(text, c);
+    return at ? at + 1 : "";
 }
 
 /* Behind its last \r or \n. */
@@ -132,8 +141,7 @@ test_evaluation(struct et_ctx *cx, struct et_state s)
     fire(c, ET_EVENT_EVAL_END, &s);
     ok(strstr(text, "\nev\\x1b Epoch   3: perplexity=2.0000 miou=0.2500 ce=0.7500 "
                     "Other=0.1250 time=1m05s\n") != NULL,
-       "its metrics are there under short labels, and nothing else is: %s",
-       strrchr(text, '3'));
+       "its metrics are there under short labels, and nothing else is: %s", text);
     finish(&c);
 }
 
@@ -147,12 +155,11 @@ test_ends(struct et_ctx *cx, struct et_state s)
     struct et_callback *c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1000));
     place(&s);
     fire(c, ET_EVENT_FIT_END, &s);
-    is_str(strrchr(text, '\r') + 1, in_epoch,
-           "a run that ends within an epoch leaves its bar");
+    is_str(behind('\r'), in_epoch, "a run that ends within an epoch leaves its bar");
     const struct et_run_notice end = {
         .name = "a", .directory = "d", .state = "failed", .at_end = &s};
     et_progress_notice(c, &end);
-    is_str(strrchr(text, '\r') + 1, in_epoch, "how it ended is not its to say");
+    is_str(behind('\r'), in_epoch, "how it ended is not its to say");
     const struct et_run_notice begin = {
         .name = "brisk-otter", .directory = "runs/\x1bx", .state = "starting"};
     et_progress_notice(c, &begin);
@@ -169,11 +176,13 @@ test_ends(struct et_ctx *cx, struct et_state s)
     s.timestamp.epoch = 4;
     s.timestamp.batch_in_epoch = 0;
     s.timestamp.epoch_wct = 0;
+    size_t before = strlen(text);
     fire(c, ET_EVENT_EPOCH_END, &s);
-    ok(strstr(text, "\rtrain  Epoch   3: 100%|=========================| 10/10 "
-                    "[00:20<00:00, 0.50ba/s,") != NULL,
-       "an epoch's bar has the time of the epoch: %s", strrchr(text, '\r') + 1);
-    const size_t before = strlen(text);
+    ok(strstr(text + before,
+              "\rtrain  Epoch   3: 100%|=========================| 10/10 "
+              "[00:20<00:00, 0.50ba/s,") != NULL,
+       "an epoch's bar has the time of the epoch: %s", behind('\r'));
+    before = strlen(text);
     fire(c, ET_EVENT_FIT_END, &s);
     is_str(text + before, "", "a run that ends with an epoch draws no empty bar");
     finish(&c);
@@ -222,7 +231,7 @@ test_unknown(struct et_ctx *cx, struct et_state s)
     is_str(text + 20, " info end a failed ep=3 ba=37 total=74% time=1m40s\n",
            "a run that has not trained has no loss");
     fire(c, ET_EVENT_BATCH_END, &s);
-    is_str(strrchr(text, 'Z') + 1,
+    is_str(behind('Z'),
            " info train ep=3 ba=7/10 total=74% loss/train=0.5000 samples/s=2.50 "
            "eta=-\n",
            "without a monitor the speed is that of the epoch");
@@ -231,20 +240,19 @@ test_unknown(struct et_ctx *cx, struct et_state s)
     s.timestamp.batch++;
     s.timestamp.sample_in_epoch = 200;
     fire(c, ET_EVENT_BATCH_END, &s);
-    is_str(strrchr(text, 'Z') + 1,
-           " info train ep=3 ba=7 loss/train=0.5000 samples/s=10 eta=-\n",
+    is_str(behind('Z'), " info train ep=3 ba=7 loss/train=0.5000 samples/s=10 eta=-\n",
            "of what is of unknown length there is no part, from ten on no decimals");
     s.timestamp.batch++;
     s.timestamp.sample_in_epoch = 199;
     s.timestamp.epoch_wct = 0;
     fire(c, ET_EVENT_BATCH_END, &s);
-    is_str(strrchr(text, 'Z') + 1, " info train ep=3 ba=7 loss/train=0.5000 eta=-\n",
+    is_str(behind('Z'), " info train ep=3 ba=7 loss/train=0.5000 eta=-\n",
            "and in no time no speed");
     place_eval(&s, 1, 1);
     s.eval_timestamp.total_wct = 3;
     et_log_metric(s.log, "metrics/eval/MIoU", 0.25);
     fire(c, ET_EVENT_EVAL_END, &s);
-    is_str(strrchr(text, 'Z') + 1, " info ev\\x1b ep=3 ba=39 miou=0.2500 time=3s\n",
+    is_str(behind('Z'), " info ev\\x1b ep=3 ba=39 miou=0.2500 time=3s\n",
            "an evaluator's name moves no terminal");
     finish(&c);
 }
@@ -282,7 +290,7 @@ test_json(struct et_ctx *cx, struct et_state s)
         snprintf(want, sizeof want,
                  ",\"level\":\"%s\",\"ev\":\"log\",\"text\":\"said\"}\n",
                  et_log_level_name((enum et_log_level)level));
-        is_str(strchr(strrchr(text, '{'), ','), want,
+        is_str(strstr(text, "{") ? strchr(strrchr(text, '{'), ',') : "", want,
                "a line of the log has its level");
     }
     et_log_metric(s.log, "a", 2);

@@ -386,12 +386,15 @@ test_mlflow_options(struct et_ctx *cx, struct et_state s)
     const char *const options[] = {"experiment", "mine", "folder", "m1", NULL};
     struct et_callback *c = open_with(cx, "mlflow", options, &s);
     struct own_clock *clock = own_clock(cx);
+    char before[64];
+    snprintf(before, sizeof before, "creation_time: %.0f\n", floor(clock->now * 1000));
     is_int(count_in("m1", "name: 'mine'"), 1,
            "an experiment has the name that it is given");
     et_log_metric(s.log, "../up", 1);
     et_log_metric(s.log, "/root", 2);
     et_log_metric(s.log, "a//b", 3);
     et_log_metric(s.log, ".hidden", 4);
+    et_log_metric(s.log, "a/../b", 5);
     batch(c, &s, 1, 2);
     is_int(count_lines(lines_of("m1", "n1")), 0, "values wait for others");
     batch(c, &s, 2, 2);
@@ -405,18 +408,18 @@ test_mlflow_options(struct et_ctx *cx, struct et_state s)
     ok(strstr(lines_of("m1", "n1"), " 3001 3\n") &&
            strstr(lines_of("m1", "n0"), " 4000 4\n"),
        "each value stands once, behind its time and before its batch");
-    static const char *const tamed[] = {"_./up", "_root", "a_/b", "_hidden"};
-    for (int i = 0; i < 4; i++)
+    static const char *const tamed[] = {"_./up", "_root", "a_/b", "_hidden", "a/_./b"};
+    for (int i = 0; i < 5; i++)
         is_int(count_lines(lines_of("m1", tamed[i])), 1,
                "a name that would lead elsewhere is %s", tamed[i]);
     finish(&c);
-    const char before[] = "creation_time: ";
     clock->now += 1000;
     c = open_with(cx, "mlflow", options, &s);
-    is_int(count_in("m1", before), 1, "a run that goes on");
+    is_int(count_in("m1", before), 1,
+           "a run that goes on leaves the experiment as it is");
     batch(c, &s, 5, 2);
     finish(&c);
-    is_int(count_lines(lines_of("m1", "n1")), 5, "adds its values to those before");
+    is_int(count_lines(lines_of("m1", "n1")), 5, "and adds its values to those before");
 }
 
 /* More names and values than there is room for at first. */
