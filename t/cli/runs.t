@@ -177,6 +177,25 @@ run logs calm-heron -f
 exits 0 "a log of a run that has ended is not waited for"
 run logs calm-heron --rank 3
 exits 66 "a rank that was not there: exit 66"
+cp "$log" whole.txt
+{
+    echo 'a line that a library printed'
+    echo '2027-01-02T03:04:05Z warn hot'
+    echo '2027-01-02T03:04:06Z warning is no level'
+    echo '2027-01-02T03:04:07Z debug low'
+    echo '2027-01-02T03:04:08Z error end'
+} >"$log"
+run logs calm-heron
+is "$(sed 's/.* //' out | tr '\n' ' ')" "printed hot level low end " "logs has all that a rank said"
+run logs calm-heron --level info
+is "$(sed 's/.* //' out | tr '\n' ' ')" "printed hot level end " "--level info but what is below that"
+run logs calm-heron --json --level warn
+is "$(cat out)" '{"t":"2027-01-02T03:04:05Z","level":"warn","text":"hot"}
+{"t":"2027-01-02T03:04:08Z","level":"error","text":"end"}' "--json its parts"
+run logs calm-heron --json
+is "$(sed -n '1p;3p' out)" '{"t":null,"level":"","text":"a line that a library printed"}
+{"t":null,"level":"","text":"2027-01-02T03:04:06Z warning is no level"}' "what is no line of a log has no time"
+mv whole.txt "$log"
 
 # One that goes on, and then has no process any more.
 "$etude" train r.yaml --quiet --run_name fond-lynx max_duration=100000000ba >out 2>err &
