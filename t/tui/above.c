@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* above.c: the lines above Monitor's panels: what a run's facts and its records say of
- * its state, its time and its checkpoints, and where the numbers stand at each width. */
+/* above.c: the lines above Monitor's panels: what a run's facts and records say of its
+ * state, its time and its checkpoints, and where the numbers stand at each width. */
 #include "config.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series.c: the series of a run over each axis: where a batch stands, how far the run is
- * and where it ends, which values a point has, and how a curve looks. No two of the
+/* series.c: the series of a run over each axis: where a batch stands, how far the run
+ * is and where it ends, which values a point has, and how a curve looks. No two of the
  * run's numbers are alike. */
 #include "config.h"
 
