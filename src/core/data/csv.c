@@ -73,8 +73,10 @@ read_quoted(struct eti_csv *c)
         }
         if (*c->text == '"')
             pass(c, 1);
-        else if (*c->text == '\n')
+        else if (*c->text == '\n') {
             end_line(c);
+            c->column = 0; /* this byte is passed below */
+        }
         *to++ = *c->text;
     }
     return false;
