@@ -162,6 +162,7 @@ test_sizes(void)
         {"           ", "it ends within the member at byte 0"},
         {"\x80\0\0\x7f\xff\xff\xff\xff\xff\xff\xff\xff",
          "it ends within the member at byte 0"},
+        {"\x80\0\0\1\0\0\0\0\0\0\0\x0a", "it ends within the member at byte 0"},
         {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
          "it ends within the member at byte 0"},
     };
@@ -243,6 +244,7 @@ test_extra(void)
                                       "12 path=xy\n",
                                       "0 path=x\n",
                                       "x path=x\n",
+                                      "11 path=abX",
                                       "11 size=-1\n",
                                       "11 size=1x\n"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -573,6 +575,9 @@ test_indexes(void)
         {SHARD("2", "mds", "7", "null", "\"x\", \"y\"", "\"int\", \"int\"", "8, null"),
          "shard 1: its columns are not those of shard 0"},
         {SHARD("2", "mds", "7", "null", "\"x\", \"y\"", "\"int\", \"str\"", "8, 4"),
+         "shard 1: its columns are not those of shard 0"},
+        {SHARD("2", "mds", "7", "null", "\"x\", \"y\", \"z\"",
+               "\"int\", \"str\", \"int\"", "8, null, 8"),
          "shard 1: its columns are not those of shard 0"},
         {SHARD("2", "mds", "7", "null", "\"x\"", "\"int\"", "8"),
          "shard 1: its columns are not those of shard 0"},
