@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CSV files: where cells begin and end, which are numbers, what tables make of them, and
- * what the labels beside pictures are. */
+/* CSV files: where cells begin and end, which are numbers, what tables make of them,
+ * and what the labels beside pictures are. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache of decoded pictures: how large each is in it, what it is of, what is said of
- * it, and what becomes of one that is damaged. */
+/* The cache of decoded pictures: how large each is in it, what it is of, what is said
+ * of it, and what becomes of one that is damaged. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>

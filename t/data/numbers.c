@@ -273,6 +273,57 @@ test_told(void)
     ok(own[0] == 0 && own[1] == 0 && own[2] == 0, "and its own add up to these");
 }
 
+static int64_t
+falling(int64_t at)
+{
+    return 40 - at;
+}
+
+/* Which samples an epoch shows, in batches of SIZE by length; how many. */
+static int
+bucketed(int64_t size, int64_t subset, bool shuffle, int64_t epoch, int32_t out[40])
+{
+    struct counted_options o = {.common = common_options(size), .n = 40};
+    struct et_dataset *data;
+    struct et_loader *l;
+    const struct et_batch *b;
+    int n = 0;
+    o.common.seq_len = 40;
+    o.common.workers = 0;
+    o.common.bucket = true;
+    o.common.shuffle = shuffle;
+    o.common.subset_num_batches = subset;
+    need(cx, et_dataset_open(cx, &sequences, &o, &data));
+    need(cx, et_loader_new(cx, data, &(struct et_loader_config){.train = true}, &l));
+    need(cx, et_loader_seek(cx, l, epoch, 0));
+    for (;;) {
+        need(cx, et_loader_next(cx, l, &b));
+        if (!b)
+            break;
+        for (int64_t i = 0; i < b->n_samples; i++)
+            out[n++] = b->field[0].host.i32[i * b->field[0].desc.shape[1]];
+        et_loader_release(l, b);
+    }
+    et_loader_free(&l);
+    et_dataset_close(&data);
+    return n;
+}
+
+static void
+test_buckets(void)
+{
+    int32_t one[40], two[40];
+    made.length = falling;
+    int n = bucketed(3, 2, false, 0, one), wrong = n != 6;
+    for (int i = 0; i < n && i < 6; i++)
+        wrong += one[i] != 5 - i;
+    is_int(wrong, 0, "what is sorted by length are the samples of the epoch alone");
+    n = bucketed(1, -1, true, 1, one);
+    wrong = n != 40 || bucketed(1, -1, true, 2, two) != 40;
+    ok(!wrong && memcmp(one, two, sizeof one) != 0,
+       "batches of one window come in another order in each epoch");
+}
+
 /* A batch in which one target alone is negative, the last one. */
 static void
 test_masked(void)
@@ -425,6 +476,7 @@ main(void)
     test_found();
     test_lengths();
     test_told();
+    test_buckets();
     test_masked();
     test_many_unreadable();
     test_mask_sizes();
