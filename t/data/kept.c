@@ -146,7 +146,7 @@ test_sizes(void)
     static const struct {
         int64_t h, w, kept_h, kept_w;
     } rows[] = {{10, 20, 9, 18}, {20, 10, 18, 9}, {8, 8, 8, 8},   {40, 9, 40, 9},
-                {9, 40, 9, 40},  {16, 16, 9, 9},  {10, 33, 9, 29}};
+                {9, 40, 9, 40},  {8, 20, 8, 20},  {16, 16, 9, 9}, {10, 33, 9, 29}};
     enum { N = sizeof rows / sizeof *rows };
     struct opened o;
     char path[PATH_MOST], text[32];
@@ -161,7 +161,7 @@ test_sizes(void)
     need(cx, try_open(&o, "imagefolder", "sides", "kept", SET("cache_size", "9")));
     int wrong = 0;
     for (int i = 0; i < N; i++) {
-        /* Those of a come first: 0, 2, 4, 6, then 1, 3, 5. */
+        /* Those of a come first: 0, 2, 4, 6, then 1, 3, 5, 7. */
         const int at = i % 2 ? (N + 1) / 2 + i / 2 : i / 2;
         const struct et_sample *s = read_at(&o, at);
         const struct et_pixels *p = &s->v[0].pixels;
@@ -179,7 +179,7 @@ test_sizes(void)
     ok(stat(path, &st) == 0 && st.st_size == bytes, "of as many bytes as pixels take");
     eti_size_text(bytes, text, sizeof text);
     is_str(heard.about, text, "which was said before");
-    ok(strstr(heard.said, "imagefolder: 7 pictures are decoded once, with short sides "
+    ok(strstr(heard.said, "imagefolder: 8 pictures are decoded once, with short sides "
                           "of at most 9 pixels, into ") != NULL,
        "with what is made: %s", heard.said);
     is_int(heard.unread, 0, "and of none that could not be read");
@@ -209,6 +209,15 @@ test_of(void)
         }
     is_int(caches("own", path), 4, "other sizes, channels and pictures are others");
     is_int(heard.made, 4, "each made once");
+    for (int i = 0; i < 2; i++) { /* as many of them, of one size */
+        struct opened o;
+        put(i ? "names/b/0.png" : "other/a/0.png", 5, 5);
+        need(cx,
+             try_open(&o, "imagefolder", i ? "names" : "other", "names-kept", sets[0]));
+        finish(&o);
+    }
+    is_int(caches("names-kept", path), 2, "pictures of other names are others");
+    heard.made -= 2;
     put("sides/a/2.png", 12, 12);
     struct opened o;
     need(cx, try_open(&o, "imagefolder", "sides", "own", sets[0]));
