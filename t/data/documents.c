@@ -352,39 +352,6 @@ test_packed(void)
 
 /* ---- samples of MDS shards ---- */
 
-/* A folder of one shard: N samples of one column, each a record of BYTES, SIZE[i]. */
-static void
-put_mds(const char *folder, const char *encoding, int n, const void *const *sample,
-        const uint32_t *size)
-{
-    char index[1024], name[700];
-    uint32_t at = 4 + 4 * ((uint32_t)n + 1);
-    snprintf(name, sizeof name, "%s/shard.00000.mds", folder);
-    FILE *f = fopen(name, "w");
-    if (!f)
-        bail("cannot write %s", name);
-    fwrite(&n, 4, 1, f);
-    for (int i = 0; i <= n; i++) {
-        fwrite(&at, 4, 1, f);
-        at += i < n ? 4 + size[i] : 0;
-    }
-    for (int i = 0; i < n; i++) {
-        fwrite(&size[i], 4, 1, f);
-        fwrite(sample[i], 1, size[i], f);
-    }
-    if (fclose(f) != 0)
-        bail("cannot write %s", name);
-    int used = snprintf(index, sizeof index,
-                        "{\"version\": 2, \"shards\": [{\"version\": 2, \"format\": "
-                        "\"mds\", \"samples\": %d, \"compression\": null, "
-                        "\"zip_data\": null, \"raw_data\": {\"basename\": "
-                        "\"shard.00000.mds\", \"bytes\": %u}, \"column_names\": "
-                        "[\"text\"], \"column_encodings\": [\"%s\"], "
-                        "\"column_sizes\": [null]}]}",
-                        n, at, encoding);
-    put_in(folder, "index.json", index, (size_t)used);
-}
-
 static void
 test_samples(void)
 {
@@ -401,7 +368,7 @@ test_samples(void)
         sample[i] = text[i];
         size[i] = (uint32_t)(LONG - 1000 * i);
     }
-    put_mds(folder, "str", N, sample, size);
+    write_mds(folder, "str", N, sample, size);
     const char *const inputs[] = {folder};
     struct eti_shards_config config = {
         .input = inputs, .n_inputs = 1, .document = ETI_DOCUMENT_FILE, .field = "text"};
@@ -439,7 +406,7 @@ test_samples(void)
         const int64_t first[] = {1, 2};
         const void *both[] = {first, rows[i].id};
         const uint32_t sizes[] = {sizeof first, sizeof rows[i].id};
-        put_mds(folder, "bytes", 2, both, sizes);
+        write_mds(folder, "bytes", 2, both, sizes);
         need(cx, eti_documents_open(cx, bytes, &config, &d));
         et_status s = eti_documents_next(d, &b, &found);
         const char *said = take_error(cx);

@@ -260,3 +260,38 @@ make_npy(uint8_t *out, const char *type, const char *shape, const void *bytes, s
     memcpy(out + 128, bytes, n);
     return 128 + n;
 }
+
+void
+write_mds(const char *where, const char *encoding, int n, const void *const *sample,
+          const uint32_t *size)
+{
+    char index[1024], name[700];
+    uint32_t at = 4 + 4 * ((uint32_t)n + 1);
+    snprintf(name, sizeof name, "%s/shard.00000.mds", where);
+    FILE *f = fopen(name, "w");
+    if (!f)
+        bail("cannot write %s", name);
+    fwrite(&n, 4, 1, f);
+    for (int i = 0; i <= n; i++) {
+        fwrite(&at, 4, 1, f);
+        at += i < n ? 4 + size[i] : 0;
+    }
+    for (int i = 0; i < n; i++) {
+        fwrite(&size[i], 4, 1, f);
+        fwrite(sample[i], 1, size[i], f);
+    }
+    if (fclose(f) != 0)
+        bail("cannot write %s", name);
+    int used = snprintf(index, sizeof index,
+                        "{\"version\": 2, \"shards\": [{\"version\": 2, \"format\": "
+                        "\"mds\", \"samples\": %d, \"compression\": null, "
+                        "\"zip_data\": null, \"raw_data\": {\"basename\": "
+                        "\"shard.00000.mds\", \"bytes\": %u}, \"column_names\": "
+                        "[\"text\"], \"column_encodings\": [\"%s\"], "
+                        "\"column_sizes\": [null]}]}",
+                        n, at, encoding);
+    snprintf(name, sizeof name, "%s/index.json", where);
+    f = fopen(name, "w");
+    if (!f || fwrite(index, 1, (size_t)used, f) != (size_t)used || fclose(f) != 0)
+        bail("cannot write %s", name);
+}

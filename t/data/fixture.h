@@ -63,6 +63,11 @@ const char *scratch_folder(void);
  * next. */
 const char *write_file(const char *name, const void *bytes, size_t n, bool zipped);
 
+/* Writes into WHERE an MDS shard of N samples of one column, called text: SAMPLE[i],
+ * SIZE[i] bytes in the ENCODING. */
+void write_mds(const char *where, const char *encoding, int n,
+               const void *const *sample, const uint32_t *size);
+
 /* A .npy file as NumPy writes it: numbers of TYPE ("<i4"), an array of SHAPE
  * ("(2, 3)"), the N bytes of it. Writes it to OUT, which has room for 128 bytes more,
  * and returns its length. */

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/library/earlier.h"
 #include "core/library/ending.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -94,6 +95,43 @@ test_ways(struct et_ctx *cx)
          "null", NULL,
          "r: rerun runs/a optimizer.lr=0.001 " CLIP "; R: rerun runs/a; l: logs "
          "runs/a"},
+        {"one with a rate that is high, but not out of all reason",
+         "'state':'diverged','config':{'optimizer.name':'adamw','optimizer.lr':0.05}",
+         "null", NULL,
+         "r: rerun runs/a optimizer.lr=0.005 " CLIP "; R: rerun runs/a; l: logs "
+         "runs/a"},
+        {"one out of all reason, of an optimizer that has no rate of its own",
+         "'state':'diverged','config':{'optimizer.name':'sgd','optimizer.lr':1e6}",
+         "null", NULL,
+         "r: rerun runs/a optimizer.lr=0.1 " CLIP "; R: rerun runs/a; l: logs runs/a"},
+        {"one whose groups came to other rates than its recipe's",
+         "'state':'diverged','config':{'optimizer.name':'sgd','optimizer.lr':2},"
+         "'metrics':{'lr-a':{'max':7,'last':5},'lr-b':{'max':3,'last':6},"
+         "'loss':{'max':90}}",
+         "null", NULL,
+         "r: rerun runs/a optimizer.lr=0.7 " CLIP "; R: rerun runs/a; l: logs runs/a"},
+        {"one that has trained for longer than its recipe says",
+         "'state':'finished','ep':7,'ba':800,'sp':9000,'config':{'max_duration':'5ep'}",
+         KEPT, NULL,
+         "r: train --resume runs/a max_duration=14ep; R: rerun runs/a; l: logs runs/a"},
+        {"in batches",
+         "'state':'finished','ep':7,'ba':800,'sp':9000,"
+         "'config':{'max_duration':'500ba'}",
+         KEPT, NULL,
+         "r: train --resume runs/a max_duration=1600ba; R: rerun runs/a; l: logs "
+         "runs/a"},
+        {"in samples",
+         "'state':'finished','ep':7,'ba':800,'sp':9000,"
+         "'config':{'max_duration':'500sp'}",
+         KEPT, NULL,
+         "r: train --resume runs/a max_duration=18000sp; R: rerun runs/a; l: logs "
+         "runs/a"},
+        {"in tokens, which are not counted",
+         "'state':'finished','ep':7,'ba':800,"
+         "'config':{'max_duration':'500tok'}",
+         KEPT, NULL,
+         "r: train --resume runs/a max_duration=1000tok; R: rerun runs/a; l: logs "
+         "runs/a"},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char text[1024];
@@ -148,6 +186,71 @@ test_end(struct et_ctx *cx)
     json_decref(facts);
 }
 
+/* A run of LIST for eti_earlier_find. */
+static json_t *
+run_of(const char *name, const char *state, double started, double best)
+{
+    return json_pack("{s:s, s:s, s:s, s:f, s:{s:{s:f, s:f}, s:{s:f, s:f}}}", "name",
+                     name, "directory", name, "state", state, "started", started,
+                     "metrics", "metrics/eval/Accuracy", "best", best, "last", 0.01,
+                     "metrics/eval/CrossEntropy", "best", 10 - best, "last", 0.02);
+}
+
+/* Which of the runs before is the best, and how many there are. */
+static void
+test_earlier(void)
+{
+    struct eti_earlier out;
+    json_t *facts = run_of("own", "finished", 50, 0.9);
+    json_t *list = json_pack(
+        "[o, o, o, o, o, o, o]", run_of("late", "finished", 51, 0.99),
+        run_of("own", "finished", 50, 0.98), run_of("with", "reached-target", 50, 0.4),
+        run_of("broken", "crashed", 20, 0.97), run_of("same", "finished", 15, 0.6),
+        run_of("good", "finished", 10, 0.6), run_of("poor", "finished", 5, 0.5));
+    json_object_del(json_object_get(json_array_get(list, 6), "metrics"),
+                    "metrics/eval/CrossEntropy");
+    eti_earlier_find(list, facts, "metrics/eval/Accuracy", &out);
+    is_int(out.n, 4, "runs that finished before this one count, no others");
+    is_str(json_string_value(json_object_get(out.facts, "name")), "same",
+           "the best of them is told, of two the newer");
+    ok(out.best == 0.6, "with its best value");
+    eti_earlier_find(list, facts, "metrics/eval/CrossEntropy", &out);
+    is_int(out.n, 3, "of another metric those that have it");
+    ok(out.best == 9.4, "of a loss the least is the best");
+    is_str(out.metric, "metrics/eval/CrossEntropy", "it is told by which metric");
+    eti_earlier_find(list, facts, NULL, &out);
+    is_str(out.metric, "metrics/eval/Accuracy",
+           "where this one has none, by what another is measured by");
+    json_decref(list);
+    json_decref(facts);
+}
+
+/* Which metric a run is measured by. */
+static void
+test_main_metric(void)
+{
+    static const struct {
+        const char *metrics, *main, *what;
+    } row[] = {
+        {"'loss/train':{'best':1},'metrics/train/Accuracy':{'best':1}", "none",
+         "not by its training"},
+        {"'metrics/eval/mIoU':{'best':1},'metrics/eval/MSE':{'best':1}",
+         "metrics/eval/mIoU", "by the first of its evaluations"},
+        {"'metrics/eval/MSE':{'best':1},'metrics/a/MulticlassAccuracy':{'best':1}",
+         "metrics/a/MulticlassAccuracy", "by an accuracy, if there is one"},
+        {"'metrics/eval/Accuracy':{'best':null},'metrics/eval/MSE':{'best':1}",
+         "metrics/eval/MSE", "by one that has a best value"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[1024];
+        snprintf(text, sizeof text, "{'metrics':{%s}}", row[i].metrics);
+        json_t *facts = parse(text);
+        const char *main = eti_facts_main_metric(facts);
+        is_str(main ? main : "none", row[i].main, "a run is measured %s", row[i].what);
+        json_decref(facts);
+    }
+}
+
 int
 main(void)
 {
@@ -157,6 +260,8 @@ main(void)
         bail("no folder");
     test_ways(cx);
     test_end(cx);
+    test_earlier();
+    test_main_metric();
     et_ctx_free(&cx);
     return done();
 }
