@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts that tokenizers are made of: UTF-8 and classes of characters, tables of texts
- * and of pairs, base64, patterns. */
+ * and of pairs, base64, patterns; and which of several files says what. */
 #include "config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/memory.h"
 #include "core/text/base64.h"
@@ -220,18 +221,258 @@ test_long_pattern(void)
     }
 }
 
+/* ---- steps of tokenizers ---- */
+
+static char folder[] = "/tmp/etude-parts-XXXXXX";
+
+static void
+put_file(const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+        bail("cannot write %s", path);
+}
+
+static void
+drop_file(const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    unlink(path);
+}
+
+static struct et_tokenizer *
+open_folder(void)
+{
+    struct et_tokenizer *t;
+    if (et_tokenizer_open(cx, folder, &t) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    return t;
+}
+
+/* "1 5 6": the ids of TEXT by a tokenizer.json with JSON, where ' stands for ". */
+static const char *
+ids_of(const char *json, const char *text)
+{
+    static char out[512], quoted[4096];
+    struct et_encoder *e;
+    struct et_encoding a;
+    size_t used = 0;
+    snprintf(quoted, sizeof quoted, "%s", json);
+    for (char *c = quoted; *c; c++)
+        *c = *c == '\'' ? '"' : *c;
+    put_file("tokenizer.json", quoted);
+    struct et_tokenizer *t = open_folder();
+    if (et_encoder_new(cx, t, &e) != ET_OK ||
+        et_encode(e, text, strlen(text), 0, &a) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    out[0] = '\0';
+    for (int64_t i = 0; i < a.n; i++)
+        used += (size_t)snprintf(out + used, sizeof out - used, "%s%d", i ? " " : "",
+                                 (int)a.id[i]);
+    et_encoder_free(&e);
+    et_tokenizer_free(&t);
+    drop_file("tokenizer.json");
+    return out;
+}
+
+static void
+test_models(void)
+{
+    static const struct {
+        const char *what, *json, *text, *ids;
+    } row[] = {
+        {"of equal merges the latest counts",
+         "{'model':{'type':'BPE','vocab':{'a':0,'b':1,'ab':2,'ba':3},"
+         "'merges':['a b','b a','a b']}}",
+         "aba", "0 3"},
+        {"dropout of 0 is none",
+         "{'model':{'type':'BPE','dropout':0,'vocab':{'a':0},'merges':[]}}", "a", "0"},
+        {"an added token that the model has keeps its number",
+         "{'added_tokens':[{'id':5,'content':'b'}],"
+         "'model':{'type':'BPE','vocab':{'a':0,'b':1},'merges':[]}}",
+         "ab", "0 1"},
+        {"the last piece may be the unknown one",
+         "{'model':{'type':'Unigram','unk_id':1,'vocab':[['a',-1],['?',-2]]}}", "ax",
+         "0 1"},
+        {"what is unknown is worse than the worst piece, whatever their scores",
+         "{'model':{'type':'Unigram','unk_id':0,'vocab':[['?',20],['abcdefg',12]]}}",
+         "abcdefg", "0"},
+        {"the first word alone has the mark that only it is to have",
+         "{'pre_tokenizer':{'type':'Sequence','pretokenizers':["
+         "{'type':'WhitespaceSplit'},{'type':'Metaspace','replacement':'_',"
+         "'prepend_scheme':'first'}]},"
+         "'model':{'type':'BPE','vocab':{'a':0,'b':1,'_':2},'merges':[]}}",
+         "a b", "2 0 1"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        is_str(ids_of(row[i].json, row[i].text), row[i].ids, "%s", row[i].what);
+}
+
+/* Signs of ASCII are words of their own to BERT, whichever they are. */
+static void
+test_signs(void)
+{
+    char json[256], text[4] = "a.a";
+    int wrong = 0;
+    for (int c = '!'; c <= '~'; c++) {
+        bool is_letter =
+            (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+        text[1] = (char)c;
+        snprintf(json, sizeof json,
+                 "{'pre_tokenizer':{'type':'BertPreTokenizer'},'model':{'type':"
+                 "'WordPiece','unk_token':'[?]','continuing_subword_prefix':'##','"
+                 "vocab':{'[?]':0,'a':1,'##a':2}}}");
+        const char *ids = ids_of(json, text);
+        const char *want = c == 'a' ? "1 2 2" : is_letter ? "0" : "1 0 1";
+        if (strcmp(ids, want) != 0 && wrong++ == 0)
+            diag("%s: %s", text, ids);
+    }
+    is_int(wrong, 0, "a word ends at each sign of ASCII, and at no letter or digit");
+}
+
+/* ---- roles ---- */
+
+static int32_t
+role_of(const struct et_tokenizer *t, enum et_token_role role)
+{
+    struct et_tokenizer_info info;
+    et_tokenizer_get_info(t, &info);
+    return info.role[role];
+}
+
+/* Of several files that say what a token is for, the first that does counts. */
+static void
+test_roles(void)
+{
+    static const char model[] =
+        "{\"model\":{\"type\":\"BPE\",\"unk_token\":\"e\",\"vocab\":{\"a\":0,\"b\":1,"
+        "\"c\":2,\"d\":3,\"e\":4},\"merges\":[]}}";
+    static const struct {
+        const char *what, *map, *config, *generation, *model;
+        int32_t bos, eos, pad;
+    } row[] = {
+        {"special_tokens_map.json before tokenizer_config.json",
+         "{\"bos_token\":\"a\"}",
+         "{\"bos_token\":\"b\",\"eos_token\":{\"content\":\"c\"}}", NULL, NULL, 0, 2,
+         -1},
+        {"generation_config.json before config.json", NULL, NULL,
+         "{\"eos_token_id\":[2,3]}", "{\"eos_token_id\":1,\"pad_token_id\":3}", -1, 2,
+         3},
+        {"names before numbers", NULL, "{\"eos_token\":\"d\"}",
+         "{\"eos_token_id\":0,\"bos_token_id\":1,\"pad_token_id\":5}", NULL, 1, 3, -1},
+    };
+    static const char *const names[] = {"special_tokens_map.json",
+                                        "tokenizer_config.json",
+                                        "generation_config.json", "config.json"};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *const texts[] = {row[i].map, row[i].config, row[i].generation,
+                                     row[i].model};
+        put_file("tokenizer.json", model);
+        for (int k = 0; k < 4; k++)
+            if (texts[k])
+                put_file(names[k], texts[k]);
+        struct et_tokenizer *t = open_folder();
+        ok(role_of(t, ET_TOKEN_BOS) == row[i].bos &&
+               role_of(t, ET_TOKEN_EOS) == row[i].eos &&
+               role_of(t, ET_TOKEN_PAD) == row[i].pad,
+           "roles are those of %s", row[i].what);
+        is_int(role_of(t, ET_TOKEN_UNK), 4, "and what is unknown is the model's");
+        et_tokenizer_free(&t);
+        for (int k = 0; k < 4; k++)
+            drop_file(names[k]);
+    }
+    put_file("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\nb\n");
+    struct et_tokenizer *t = open_folder();
+    is_int(et_tokenizer_id(t, "c", 1), 2, "a folder's tokenizer.json goes first");
+    et_tokenizer_free(&t);
+    drop_file("tokenizer.json");
+    struct et_encoder *e;
+    struct et_encoding a;
+    t = open_folder();
+    if (et_encoder_new(cx, t, &e) != ET_OK ||
+        et_encode_pair(e, "a", 1, "b a", 3, 0, ET_ENCODE_SPECIAL, &a) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    static const int32_t ids[] = {1, 3, 2, 4, 3, 2};
+    static const uint8_t types[] = {0, 0, 0, 1, 1, 1};
+    ok(a.n == 6 && memcmp(a.id, ids, sizeof ids) == 0 &&
+           memcmp(a.type, types, sizeof types) == 0,
+       "a pair of BERT's has marks around both, and the second text's are of type 1");
+    et_encoder_free(&e);
+    et_tokenizer_free(&t);
+    drop_file("vocab.txt");
+    if (et_tokenizer_open(cx, "bytes", &t) != ET_OK)
+        bail("no bytes");
+    ok(et_tokenizer_cut(t, "abcde", 5, 3) == 3 &&
+           et_tokenizer_cut(t, "abcde", 5, 9) == 5,
+       "bytes are cut anywhere, but not behind the end");
+    et_tokenizer_free(&t);
+}
+
+/* ---- classes at their limits ---- */
+
+static void
+test_limits(void)
+{
+    static const struct {
+        const char *name;
+        bool (*is)(uint32_t c);
+        uint32_t in[12], out[12];
+    } row[] = {
+        {"space",
+         eti_is_space,
+         {'\t', '\r', ' ', 0x85, 0xa0, 0x1680, 0x2000, 0x200a, 0x2028, 0x2029, 0x3000},
+         {8, 14, 0x84, 0x86, 0x180e, 0x200b, 0xfeff}},
+        {"control",
+         eti_is_control,
+         {1, 8, 14, 31, 0x7f, 0x9f, 0xad, 0x200b, 0xe000, 0xf8ff, 0x10fffd},
+         {'\t', '\n', '\r', ' ', 0xa0, 0x378}},
+        {"mark",
+         eti_is_mark,
+         {0x300, 0x301, 0x36f, 0x483, 0x20d0},
+         {0x2ff, 0x488, 0x903, 0x93e, 'a'}},
+        {"letter of words",
+         eti_is_word,
+         {'a', 'Z', '0', '_', 0xe9, 0x203f, 0x301, 0x2160},
+         {'-', ' ', '.', 0xb2, 0x2014, 0x2019}},
+        {"sign of Chinese",
+         eti_is_chinese,
+         {0x3400, 0x4dbf, 0x4e00, 0x9fff, 0x20000, 0x2a6df, 0x2a700, 0x2b73f, 0x2b740,
+          0xf900, 0xfaff, 0x2fa1f},
+         {0x33ff, 0x4dc0, 0x4dff, 0xa000, 0x1ffff, 0x2a6e0, 0x2a6ff, 0x2b81f + 1,
+          0xf8ff, 0xfb00, 0x2f7ff, 0x2fa20}},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        int wrong = 0;
+        for (int k = 0; k < 12; k++) {
+            bool bad = (row[i].in[k] && !row[i].is(row[i].in[k])) ||
+                       (row[i].out[k] && row[i].is(row[i].out[k]));
+            if (bad && wrong++ == 0)
+                diag("%x or %x", (unsigned)row[i].in[k], (unsigned)row[i].out[k]);
+        }
+        is_int(wrong, 0, "what is a %s, and what beside it is none", row[i].name);
+    }
+}
+
 int
 main(void)
 {
     struct et_alloc_stats stats;
-    if (et_ctx_new(&cx) != ET_OK)
-        bail("no context");
+    if (et_ctx_new(&cx) != ET_OK || !mkdtemp(folder))
+        bail("no context or folder");
     test_utf8();
     test_classes();
     test_many_texts();
     test_pairs();
     test_base64();
     test_long_pattern();
+    test_models();
+    test_signs();
+    test_roles();
+    test_limits();
+    rmdir(folder);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left allocated");
     et_ctx_free(&cx);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of a recipe that must fit each other: with so many ranks, in a run that is
+ * resumed; and which name was meant by one that is unknown. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/recipe/options.h"
+#include "core/recipe/recipe.h"
+#include "etude/ctx.h"
+#include "t/tap.h"
+#include "t/unit/recipe_fakes.h"
+#include "t/unit/recipe_read.h"
+
+/* LINES as one. */
+static const char *
+one_line(const char *lines)
+{
+    static char text[256];
+    snprintf(text, sizeof text, "%s", lines);
+    for (char *c = text; *c; c++)
+        *c = *c == '\n' ? ' ' : *c;
+    return text;
+}
+
+/* What the number of ranks decides, by what is beside it. */
+static void
+test_ranks(void)
+{
+    static const struct {
+        const char *lines;
+        int64_t ranks;
+        const char *path, *says; /* "": it fits */
+    } rows[] = {
+        {"sync_batch_norm: true\nmicrobatch_size: 4", 1, "", ""},
+        {"sync_batch_norm: true\nmicrobatch_size: 4", 2, "sync_batch_norm",
+         "where there are 2 ranks"},
+        {"sync_batch_norm: true\ngrad_accum: 1", 2, "", ""},
+        {"sync_batch_norm: true\ngrad_accum: 2", 4, "sync_batch_norm",
+         "where there are 4 ranks"},
+        {"grad_accum: 2", 2, "", ""},
+        {"sync_batch_norm: true", 2, "", ""},
+        {"eval_data: {name: fashion_mnist, batch_size: 9}", 10, "eval_data",
+         "batch 9 is not divisible by 10 ranks"},
+        {"eval_data: {name: fashion_mnist, batch_size: 7}", 3, "train_data",
+         "batch 100 is not divisible by 3 ranks"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512];
+        struct et_diagnostics found = {0};
+        snprintf(text, sizeof text, LEAST "%s\n", rows[i].lines);
+        parse(text);
+        et_status s = et_recipe_check_train(cx, recipe, rows[i].ranks, &found);
+        et_error_clear(cx);
+        ok(*rows[i].says
+               ? s == ET_EINVAL && strcmp(found.v[0].path, rows[i].path) == 0 &&
+                     strstr(found.v[0].message, rows[i].says) != NULL
+               : s == ET_OK && found.total == 0,
+           "%lld ranks with %s %s", (long long)rows[i].ranks, one_line(rows[i].lines),
+           *rows[i].says ? rows[i].says : "are fine");
+    }
+    parse("max_duration: 5ep\nmodel: resnet8\n"
+          "train_data: {name: fashion_mnist, batch_size: 96}\n"
+          "eval_data: [{name: bible_kjv, label: a}, {name: bible_kjv, label: a},\n"
+          "  {name: bible_kjv, label: a}]\n");
+    ok(errors.total == 2 &&
+           strcmp(errors.v[1].message, "eval_data 0 and 2 are both called 'a'") == 0,
+       "of three with one label each is told once");
+}
+
+/* What a resume may leave open, and what it may not change. */
+static void
+test_resumes(void)
+{
+    static const struct {
+        const char *now, *saved, *says; /* "": it may */
+    } rows[] = {
+        {"", "grad_accum: 2\n", ""}, /* auto */
+        {"", "seed: 7\n", ""},
+        {"grad_accum: 2\n", "", "grad_accum is 2, saved run has auto"},
+        {"seed: 7\n", "", "seed is 7, saved run has null"},
+        {"seed: 7\n", "seed: 8\n", "seed is 7, saved run has 8"},
+        {"tags: [a]\n", "tags: [b]\n", ""},
+        {"parallel: {zero: 1}\n", "", "parallel.zero is 1, saved run has 0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512];
+        struct et_diagnostics found = {0};
+        snprintf(text, sizeof text, LEAST "%s", rows[i].saved);
+        parse(text);
+        struct et_recipe *saved = recipe;
+        recipe = NULL;
+        snprintf(text, sizeof text, LEAST "%s", rows[i].now);
+        parse(text);
+        et_status s = et_recipe_check_resume(cx, recipe, saved, &found);
+        et_error_clear(cx);
+        ok(*rows[i].says ? s == ET_EINVAL && found.total == 1 &&
+                               strstr(found.v[0].message, rows[i].says) != NULL
+                         : s == ET_OK && found.total == 0,
+           "a resume %s %s",
+           *rows[i].says ? "cannot change:" : "may say something else:",
+           *rows[i].says ? rows[i].says : one_line(rows[i].saved));
+        et_recipe_free(&saved);
+    }
+}
+
+/* ---- what may have been meant ---- */
+
+static void
+test_nearest(void)
+{
+    static const struct {
+        const char *word, *names[3], *nearest; /* "": none */
+    } rows[] = {
+        {"abcdef", {"abcdxy"}, "abcdxy"}, /* a third may be wrong */
+        {"abcdef", {"abcxyz"}, ""},
+        {"abcdef", {"badcfe"}, ""}, /* three exchanges */
+        {"ab", {"ac"}, "ac"},
+        {"a", {"b"}, ""}, /* nothing of it is right */
+        {"bat", {"cat", "rat"}, "cat"},
+        {"classes", {"num_classes"}, "num_classes"},
+        {"num", {"num_classes"}, "num_classes"},
+        {"class", {"num_classes"}, ""},
+        {"lasses", {"num_classes"}, ""},
+        {"lr", {"base_lr"}, ""}, /* too short to be looked for */
+        {"size", {"batch_size", "kernel_size"}, ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int n = 0;
+        while (n < 3 && rows[i].names[n])
+            n++;
+        const char *near = et_nearest(rows[i].word, rows[i].names, n);
+        is_str(near ? near : "", rows[i].nearest, "what '%s' may mean among '%s'",
+               rows[i].word, rows[i].names[0]);
+    }
+}
+
+int
+main(void)
+{
+    begin_reading();
+    test_ranks();
+    test_resumes();
+    test_nearest();
+    end_reading();
+    return done();
+}
