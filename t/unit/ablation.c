@@ -140,10 +140,30 @@ differs(void)
     json_decref(config);
 }
 
+/* A method whose first option is false is on. */
+static void
+knows_what_is_on(void)
+{
+    char key[2][ETI_ABLATION_NAME] = {"", ""};
+    json_t *config = json_pack("{s:b, s:i}", "algorithms.blurpool.replace_convs", 0,
+                               "algorithms.blurpool.min_channels", 16);
+    json_t *facts =
+        json_pack("{s:[s], s:O}", "algorithms", "blurpool", "config", config);
+    is_int(eti_ablation_differences(config, facts, key, 2), 0,
+           "a run differs in nothing from its own recipe");
+    json_object_set_new(facts, "algorithms", json_array());
+    is_int(eti_ablation_differences(config, facts, key, 2), 1,
+           "one without the method in one thing");
+    is_str(key[0], "algorithms.blurpool", "which is the method");
+    json_decref(facts);
+    json_decref(config);
+}
+
 int
 main(void)
 {
     tells();
+    knows_what_is_on();
     differs();
     knows_the_recipe();
     refuses();

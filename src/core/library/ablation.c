@@ -233,7 +233,7 @@ note(struct unlike *u, const char *key)
     u->n++;
 }
 
-/* Is the method NAME, or an option of it, on in CONFIG? */
+/* Is the method NAME on in CONFIG? An option of it may be false. */
 static bool
 is_on(const json_t *config, const char *name)
 {
@@ -242,7 +242,7 @@ is_on(const json_t *config, const char *name)
     json_object_foreach((json_t *)config, key, value)
     {
         if (is_of_method(key, name))
-            return !json_is_false(value);
+            return key[PREFIX + strlen(name)] == '.' || !json_is_false(value);
     }
     return false;
 }
