@@ -140,6 +140,52 @@ differs(void)
     json_decref(config);
 }
 
+/* Runs by their facts, where each value tells what was taken. */
+static void
+tells_apart(void)
+{
+    static const char *const two[] = {"mix", "mixup"};
+    struct eti_ablation a;
+    json_t *list = sweep(), *config = json_object();
+    json_object_set_new(json_array_get(list, 3), "name", json_string("a-4"));
+    json_t *first = json_array_get(list, 4), *last = json_array_get(list, 6);
+    json_object_set_new(
+        json_object_get(json_object_get(first, "metrics"), "metrics/eval/CrossEntropy"),
+        "last", json_real(1.2));
+    json_object_del(last, "train_seconds");
+    eti_ablation_find(list, NULL, both, 2, &a);
+    ok(a.with.n == 3 && fabs(a.with.value - 1.2) < 1e-9,
+       "the median is that of the values in their order");
+    ok(a.with.seconds == 11, "and that of the times of runs that have one");
+    json_object_set_new(config, "optimizer.lr", json_real(0.2));
+    json_object_set_new(config, "optimizer.momentum", json_real(0.9));
+    eti_ablation_find(list, config, both, 2, &a);
+    ok(a.n_differ == 2 && strcmp(a.differs, "optimizer.lr") == 0,
+       "of two differences the first is told, and that there are two");
+    json_object_set_new(config, "train_data.path", json_string("other"));
+    eti_ablation_find(list, config, both, 2, &a);
+    is_int(a.n, 0, "a run of other data is no run of the recipe");
+    json_decref(config);
+    json_decref(list);
+
+    json_t *base = run("b-2", 1, true, false, 1, 9);
+    json_t *less = run("b-1", 1, true, false, 2, 9);
+    json_object_set_new(base, "algorithms", json_pack("[s, s]", "mix", "mixup"));
+    json_object_set_new(less, "algorithms", json_pack("[s]", "mixup"));
+    json_object_set_new(json_object_get(base, "config"), "algorithms.mix.p",
+                        json_real(0.5));
+    list = json_pack("[o, O]", base, less);
+    eti_ablation_find(list, NULL, two, 2, &a);
+    ok(a.n == 1 && eti_ablation_of(&a, "mix") != NULL,
+       "a run without one method tells of it");
+    json_object_set_new(json_object_get(less, "config"), "algorithms.mixup.alpha",
+                        json_real(0.7));
+    eti_ablation_find(list, NULL, two, 2, &a);
+    is_int(a.n, 0, "but not where one is otherwise whose name begins so");
+    json_decref(less);
+    json_decref(list);
+}
+
 /* A method whose first option is false is on. */
 static void
 knows_what_is_on(void)
@@ -163,6 +209,7 @@ int
 main(void)
 {
     tells();
+    tells_apart();
     knows_what_is_on();
     differs();
     knows_the_recipe();

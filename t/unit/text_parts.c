@@ -333,6 +333,55 @@ test_signs(void)
     is_int(wrong, 0, "a word ends at each sign of ASCII, and at no letter or digit");
 }
 
+/* What N ids become; the tokenizer is that at PATH. */
+static const char *
+decoded_twice(const char *path, const int32_t *id, int64_t n)
+{
+    static char out[512];
+    struct et_tokenizer *t;
+    struct et_encoder *e;
+    struct et_text text;
+    size_t used = 0;
+    if (et_tokenizer_open(cx, path, &t) != ET_OK || et_encoder_new(cx, t, &e) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    for (int i = 0; i < 2; i++) {
+        if (et_decode(e, id, n, 0, &text) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+        used += (size_t)snprintf(out + used, sizeof out - used, "[%.*s]", (int)text.n,
+                                 text.text);
+    }
+    et_encoder_free(&e);
+    et_tokenizer_free(&t);
+    return out;
+}
+
+/* A second text is decoded as the first, without one that is encoded between. */
+static void
+test_decoding(void)
+{
+    static const int32_t all[] = {0, 1, 2, 3};
+    char path[1024];
+    struct et_tokenizer *t;
+    int32_t id[2];
+    const char *src = getenv("ET_SRCDIR") ? getenv("ET_SRCDIR") : ".";
+    snprintf(path, sizeof path, "%s/t/golden/tokenizers/pieces-unigram.model", src);
+    if (et_tokenizer_open(cx, path, &t) != ET_OK)
+        bail("no %s", path);
+    id[0] = id[1] = et_tokenizer_id(t, "\xe2\x96\x81the", 6);
+    et_tokenizer_free(&t);
+    if (id[0] < 0)
+        bail("the piece is not there");
+    is_str(decoded_twice(path, id, 2), "[the the][the the]",
+           "the space that begins a text is not its own, each time");
+    put_file("tokenizer.json",
+             "{\"decoder\":{\"type\":\"ByteFallback\"},\"model\":{\"type\":\"BPE\","
+             "\"vocab\":{\"<0x41>\":0,\"<0x41)\":1,\"<0xg1>\":2,\"<0x4a>\":3},"
+             "\"merges\":[]}}");
+    is_str(decoded_twice(folder, all, 4), "[A<0x41)<0xg1>J][A<0x41)<0xg1>J]",
+           "what is written as a byte is one, what only begins so is text");
+    drop_file("tokenizer.json");
+}
+
 /* ---- roles ---- */
 
 static int32_t
@@ -470,6 +519,7 @@ main(void)
     test_long_pattern();
     test_models();
     test_signs();
+    test_decoding();
     test_roles();
     test_limits();
     rmdir(folder);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What Compose warns of and what it does not, beside what it found out of data, disk
+ * and earlier runs: each rule from both sides. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/compose/checks.h"
+#include "core/compose/sketch.h"
+#include "etude/ctx.h"
+#include "t/tap.h"
+
+static struct et_ctx *cx;
+
+#define LEAST                                                                          \
+    "max_duration: 2ep\nmodel: lenet\n"                                                \
+    "train_data: {name: synthetic_images, batch_size: 8}\n"
+#define WHOLE LEAST "optimizer: {name: sgd, lr: 0.1}\nseed: 1\ncheckpoint: false\n"
+
+static struct eti_sketch *
+sketch_of(const char *text)
+{
+    struct eti_sketch *d;
+    if (eti_sketch_new(cx, NULL, &d) != ET_OK ||
+        eti_sketch_begin(d, text, strlen(text), "r.yaml") != ET_OK)
+        bail("no sketch");
+    return d;
+}
+
+/* The first of N checks whose text has PART; NULL: none has. */
+static const struct eti_check *
+find(const struct eti_check *c, int n, const char *part)
+{
+    for (int i = 0; i < n; i++)
+        if (strstr(c[i].text, part))
+            return &c[i];
+    return NULL;
+}
+
+static void
+test_rules(void)
+{
+    static const struct {
+        const char *what, *lines, *part;
+        bool is_said;
+        const char *who; /* whom its fix turns off; "": none */
+        int line;
+    } row[] = {
+        {"a method for text beside pictures",
+         "algorithms:\n  ema:\n  seq_length_warmup:\n",
+         "seq_length_warmup is for text, the model is of vision", true,
+         "seq_length_warmup", 9},
+        {"not one that is off", "algorithms:\n  seq_length_warmup: false\n",
+         "seq_length_warmup", false, "", 0},
+        {"two that mix losses",
+         "algorithms:\n  mixup: {interpolate_loss: true}\n  ema:\n"
+         "  cutmix: {interpolate_loss: true}\n",
+         "mixup and cutmix", true, "mixup", 10},
+        {"not where the second is off",
+         "algorithms:\n  mixup: {interpolate_loss: true}\n  cutmix: false\n",
+         "mixup and cutmix", false, "", 0},
+        {"nor where the first is",
+         "algorithms:\n  mixup: false\n  cutmix: {interpolate_loss: true}\n",
+         "mixup and cutmix", false, "", 0},
+        {"evaluation of other data", "eval_data: fashion_mnist\n",
+         "eval_data is fashion_mnist, train_data is synthetic_images", true, "", 7},
+        {"of another kind", "eval_data: bible_kjv\n",
+         "eval_data bible_kjv is for text, train_data synthetic_images for vision",
+         true, "", 7},
+        {"not of the same", "eval_data: synthetic_images\n", "eval_data", false, "", 0},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[512];
+        struct eti_check c[ETI_CHECKS_MAX];
+        snprintf(text, sizeof text, WHOLE "%s", row[i].lines);
+        struct eti_sketch *d = sketch_of(text);
+        int n = eti_checks(cx, d->recipe, c, ETI_CHECKS_MAX);
+        const struct eti_check *said = find(c, n, row[i].part);
+        bool fits = row[i].is_said
+                        ? said && said->is_warning && said->line == row[i].line &&
+                              strcmp(said->who, row[i].who) == 0 &&
+                              (said->fix == ETI_FIX_TURN_OFF) == (*row[i].who != '\0')
+                        : !said;
+        if (!ok(fits, "warned is of %s", row[i].what))
+            for (int k = 0; k < n; k++)
+                diag("%s: %s @%d", c[k].text, c[k].who, c[k].line);
+        eti_sketch_free(&d);
+    }
+}
+
+/* A list with room for fewer has the first of them. */
+static void
+test_room(void)
+{
+    struct eti_check all[ETI_CHECKS_MAX], some[ETI_CHECKS_MAX];
+    struct eti_sketch *d = sketch_of(LEAST);
+    int n = eti_checks(cx, d->recipe, all, ETI_CHECKS_MAX);
+    ok(n > 3, "the least recipe has some");
+    for (int room = 0; room <= n; room++) {
+        int wrong = eti_checks(cx, d->recipe, some, room) != room;
+        for (int i = 0; i < room; i++)
+            wrong += strcmp(all[i].text, some[i].text) != 0;
+        is_int(wrong, 0, "where there is room for %d the first are there", room);
+    }
+    eti_sketch_free(&d);
+}
+
+static void
+test_found(void)
+{
+    static const struct {
+        const char *what, *lines;
+        struct eti_found found;
+        const char *says; /* the first of them; "": nothing */
+        bool is_warning, is_fatal;
+    } row[] = {
+        {"a problem with which a run would begin",
+         "",
+         {.problem = "no estimate", .checkpoint_bytes = NAN},
+         "no estimate",
+         true,
+         false},
+        {"one with which it would not",
+         "",
+         {.problem = "no data", .is_refused = true, .checkpoint_bytes = NAN},
+         "no data",
+         true,
+         true},
+        {"classes that differ",
+         "",
+         {.data = {{"a", false, 5, 10}, {"b", false, 6, 12}},
+          .n_data = 2,
+          .checkpoint_bytes = NAN},
+         "a has 10 classes, b has 12",
+         true,
+         false},
+        {"not where those of evaluation are not known",
+         "",
+         {.data = {{"a", false, 5, 10}, {"b", false, 6, 0}},
+          .n_data = 2,
+          .checkpoint_bytes = NAN},
+         "a: 5 images, 10 classes",
+         false,
+         false},
+        {"nor where those of training are not",
+         "",
+         {.data = {{"a", false, 5, 0}, {"b", false, 6, 12}},
+          .n_data = 2,
+          .checkpoint_bytes = NAN},
+         "a: 5 images, 0 classes",
+         false,
+         false},
+        {"one checkpoint, where there are none but at the end",
+         "",
+         {.checkpoint_bytes = 1e6, .free_bytes = 2e6},
+         "disk: 1 checkpoint needs 1.0 MB, 2.0 MB free",
+         false,
+         false},
+        {"no pieces where their number is given",
+         "grad_accum: 3\n",
+         {.checkpoint_bytes = NAN, .microbatches = 2, .run = "yak"},
+         "",
+         false,
+         false},
+        {"nor where their size is",
+         "microbatch_size: 4\n",
+         {.checkpoint_bytes = NAN, .microbatches = 2, .run = "yak"},
+         "",
+         false,
+         false},
+        {"pieces that a run came to",
+         "",
+         {.checkpoint_bytes = NAN, .microbatches = 6, .run = "yak"},
+         "grad_accum is auto, and yak came to 6: save that?",
+         true,
+         false},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[512];
+        struct eti_check c[ETI_CHECKS_MAX] = {{0}};
+        snprintf(text, sizeof text, WHOLE "%s", row[i].lines);
+        struct eti_sketch *d = sketch_of(text);
+        int n = eti_checks_found(cx, d->recipe, &row[i].found, c, ETI_CHECKS_MAX);
+        bool fits = *row[i].says ? n > 0 && strcmp(c[0].text, row[i].says) == 0 &&
+                                       c[0].is_warning == row[i].is_warning &&
+                                       c[0].is_fatal == row[i].is_fatal
+                                 : n == 0;
+        if (!ok(fits, "told is of %s", row[i].what))
+            diag("%d: %s", n, c[0].text);
+        eti_sketch_free(&d);
+    }
+}
+
+int
+main(void)
+{
+    struct et_alloc_stats stats;
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    test_rules();
+    test_room();
+    test_found();
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left allocated");
+    et_ctx_free(&cx);
+    return done();
+}
