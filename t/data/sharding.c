@@ -366,9 +366,10 @@ test_width(void)
         struct et_tokenizer *t;
         struct eti_shards_progress p;
         char path[600], *vocab = malloc((size_t)n * 8 + 8);
-        size_t used = (size_t)sprintf(vocab, "[UNK]\n");
+        size_t room = (size_t)n * 8 + 8;
+        size_t used = (size_t)snprintf(vocab, room, "[UNK]\n");
         for (int i = 1; i < n; i++)
-            used += (size_t)sprintf(vocab + used, "t%x\n", (unsigned)i);
+            used += (size_t)snprintf(vocab + used, room - used, "t%x\n", (unsigned)i);
         snprintf(path, sizeof path, "%s", write_file("vocab.txt", vocab, used, false));
         need(cx, et_tokenizer_open(cx, path, &t));
         const char *input = write_file("a.txt", text, sizeof text - 1, false);

@@ -288,8 +288,11 @@ picture_of(const struct eti_comparison *k, const struct eti_alike *a, int n)
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
+    if (!f)
+        bail("no memory for a picture");
     need(k->cx, eti_comparison_svg(k, a, n, f));
-    fclose(f);
+    if (fclose(f) != 0 || !text)
+        bail("no memory for a picture");
     return text;
 }
 
