@@ -139,6 +139,11 @@ static const struct test tests[] = {
      "f32[2,3]@0,0 f32[2,3]@1,2", "f32[2,3]@1,2"},
     {"shapes that do not broadcast are named", ET_OP_sub, NO_ATTR, "f32[2,3] f32[2]",
      "!shape mismatch: sub: f32[2,3] and f32[2] do not broadcast"},
+    {"the third of three is told beside what the others give", ET_OP_where, NO_ATTR,
+     "u8[2,1] f32[3] f32[4]",
+     "!shape mismatch: where: u8[2,3] and f32[4] do not broadcast"},
+    {"of two orders the first operand's is taken", ET_OP_mul, NO_ATTR,
+     "f32[2,3,4,5]cl f32[2,3,4,5]", "f32[2,3,4,5]cl"},
     {"dtypes that differ are named", ET_OP_add, NO_ATTR, "f32[2] bf16[2]",
      "!dtype mismatch: add: operands have dtypes f32 and bf16; cast one"},
     {"whole numbers are subtracted", ET_OP_sub, NO_ATTR, "i32[2] i32[]", "i32[2]"},
@@ -283,6 +288,11 @@ static const struct test tests[] = {
      "f32[2,3,4,8] f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8] f32[2,3,4,8] f32[2,3,4]",
      "f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]", .flops = 4800},
 
+    {"each of which lies as its operand", ET_OP_sdpa_grad, ATTR(sdpa, .scale = 1),
+     "f32[2,3,4,8] f32[2,3,4,8]@96,8,24,1 f32[2,3,5,8] f32[2,3,5,8]@120,8,24,1 "
+     "f32[2,3,4,8] f32[2,3,4]",
+     "f32[2,3,4,8]@96,8,24,1 f32[2,3,5,8] f32[2,3,5,8]@120,8,24,1"},
+
     /* pooling and resizing */
     {"max pooling gives values and places", ET_OP_max_pool2d,
      POOL(.kernel = {3, 3}, .stride = {2, 2}, .pad = {1, 1}), "f32[2,3,7,8]cl",
@@ -345,6 +355,9 @@ static const struct test tests[] = {
     {"batch norm gives four gradients", ET_OP_batch_norm_grad, ATTR(norm, .eps = 1),
      "f32[2,3,4,5]cl f32[2,3,4,5]cl - f32[3] f32[3]",
      "f32[2,3,4,5]cl f32[3] f32[3] f32[2,3,4,5]cl"},
+    {"those of parameters are f32 where there are none", ET_OP_batch_norm_grad,
+     ATTR(norm, .eps = 1), "bf16[4,3] bf16[4,3] - f32[3] f32[3]",
+     "bf16[4,3] f32[3] f32[3] bf16[4,3]"},
     {"a fused relu needs y", ET_OP_batch_norm_grad, ATTR(norm, .relu = 1),
      "f32[4,3] f32[4,3] f32[3] f32[3] f32[3]",
      "!invalid value: batch_norm_grad: operand 5 (y) is missing"},

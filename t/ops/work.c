@@ -18,6 +18,17 @@ enum { MOST = 16, PLAIN = -1 }; /* PLAIN: what operands and results have */
 #define POOL  .kernel = {3, 2}, .stride = {2, 3}, .dilation = {1, 1} /* y [2,3,3,3] */
 #define HEADS "f32[2,3,4,8] f32[2,3,5,8] f32[2,3,5,8]"
 
+/* (a + b)^2 < a: three steps, one result. */
+static const struct et_fused_attr three_steps = {
+    .n_in = 2,
+    .n_out = 1,
+    .n_steps = 3,
+    .out = {4},
+    .step = {{.op = ET_OP_add, .src = {0, 1}, .n_src = 2},
+             {.op = ET_OP_square, .src = {2}, .n_src = 1},
+             {.op = ET_OP_less, .src = {3, 0}, .n_src = 2}},
+};
+
 static const struct work {
     enum et_op_id op;
     const void *attr;
@@ -88,6 +99,8 @@ static const struct work {
     {ET_OP_group_norm, ATTR(norm, .groups = 1), "f32[4,3]", 96, PLAIN},
     {ET_OP_group_norm_grad, ATTR(norm, .groups = 1),
      "f32[4,3] f32[4,3] - f32[4,1] f32[4,1]", 96, PLAIN},
+
+    {ET_OP_fused, &three_steps, sizeof three_steps, "f32[2,3] f32[3]", 18, PLAIN},
 
     /* Of a table only what is taken is read, and no more than there is. */
     {ET_OP_take, ATTR(axis, .axis = 0), "f32[9,4] i32[3]", 0, 12 + 48 + 48},

@@ -258,6 +258,78 @@ confusion(void)
     et_error_clear(cx);
 }
 
+/* Where a class is never said, or never true, or there is nothing to tell apart. */
+static void
+degenerate(void)
+{
+    static const float first[2] = {1, 0}, second[2] = {0, 1};
+    struct et_metric_options two = {.ignore_index = -100, .num_classes = 2};
+    static const struct {
+        const char *name, *says;
+        int said[2];
+        int32_t is[2];
+        double want;
+    } rows[] = {
+        {"MatthewsCorrCoef",
+         "one class that is always said tells nothing",
+         {1, 1},
+         {0, 1},
+         0},
+        {"MatthewsCorrCoef", "nor does one that is always true", {0, 1}, {1, 1}, 0},
+        {"MatthewsCorrCoef", "the opposite goes together, too", {1, 0}, {0, 1}, -1},
+        {"BinaryF1Score",
+         "an alarm that is always false is worth nothing",
+         {1, 0},
+         {0, 0},
+         0},
+        {"BinaryF1Score", "so is one that never comes", {0, 0}, {1, 0}, 0},
+        {"BinaryF1Score",
+         "with nothing to find there is no score",
+         {0, 0},
+         {0, 0},
+         NAN},
+        {"Dice", "a class that does not occur has none either", {0, 0}, {0, 0}, 100},
+        {"MIoU", "nor an intersection", {0, 0}, {0, 0}, 100},
+        {"MIoU", "classes that never meet have nothing in common", {1, 1}, {0, 0}, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_metric *m = metric(rows[i].name, &two);
+        float z[2][2];
+        for (int k = 0; k < 2; k++)
+            memcpy(z[k], rows[i].said[k] ? second : first, sizeof z[k]);
+        feed(m, leaf(ET_F32, 2, (const int64_t[]){2, 2}, z),
+             leaf(ET_I32, 1, (const int64_t[]){2}, rows[i].is));
+        if (isnan(rows[i].want))
+            ok(isnan(value(m)), "%s: %s", rows[i].name, rows[i].says);
+        else
+            is_near(value(m), rows[i].want, 1e-12, "%s: %s", rows[i].name,
+                    rows[i].says);
+        et_metric_free(&m);
+    }
+    static const float equal[] = {3, 3, 3}, apart[] = {1, 2, 6}, off[] = {1, 3, 3};
+    struct et_metric *m = metric("R2", NULL);
+    ok(isnan(value(m)), "R2 of nothing is not a number");
+    feed(m, leaf(ET_F32, 1, (const int64_t[]){3}, off),
+         leaf(ET_F32, 1, (const int64_t[]){3}, equal));
+    ok(isnan(value(m)), "nor is that of targets that are all the same");
+    must(et_metric_reset(m));
+    feed(m, leaf(ET_F32, 1, (const int64_t[]){3}, equal),
+         leaf(ET_F32, 1, (const int64_t[]){3}, apart));
+    is_near(value(m), 0, ROUNDED, "whoever says the mean explains nothing");
+    et_metric_free(&m);
+    /* A number a sample, which comes without its axis. */
+    static const char *const names[] = {"MSE", "MAE", "R2"};
+    static const double want[] = {(4. + 1 + 9) / 3, (2. + 1 + 3) / 3, 0};
+    for (int i = 0; i < 3; i++) {
+        m = metric(names[i], NULL);
+        feed(m, leaf(ET_F32, 2, (const int64_t[]){3, 1}, equal),
+             leaf(ET_F32, 1, (const int64_t[]){3}, apart));
+        is_near(value(m), want[i], ROUNDED, "%s: each number has its own target",
+                names[i]);
+        et_metric_free(&m);
+    }
+}
+
 /* ---- any batches ---- */
 
 enum { MOST_CLASSES = 5, PARTS = 4, MOST_ROWS = 150 };
@@ -506,6 +578,7 @@ main(void)
     language();
     segmentation();
     confusion();
+    degenerate();
     all_metrics();
     regression(1, NULL, 1);
     regression(2, (const int64_t[]){1}, 2);
