@@ -12,6 +12,7 @@ struct conv_case {
     const char *what;
     int64_t x[4], w[4];
     int stride, dilation, groups; /* 0: 1 */
+    int stride_x, dilation_x;     /* across, where they differ from those down */
     int pad[2], output_pad;
 };
 
@@ -123,6 +124,52 @@ static const struct conv_case convs[] = {
      .x = {2, 16, 24, 21},
      .w = {24, 16, 3, 3},
      .pad = {0, 2}},
+    {.what = "3x3 in steps of 2 down, and dilated across",
+     .x = {2, 4, 9, 11},
+     .w = {6, 4, 3, 3},
+     .stride = 2,
+     .stride_x = 1,
+     .dilation = 1,
+     .dilation_x = 2,
+     .pad = {1, 2}},
+    {.what = "two groups in steps of 2 down and 3 across",
+     .x = {2, 6, 7, 10},
+     .w = {4, 3, 3, 3},
+     .stride = 2,
+     .stride_x = 3,
+     .groups = 2,
+     .pad = {1, 1}},
+    {.what = "1x1 in steps of 2 across",
+     .x = {2, 16, 7, 9},
+     .w = {32, 16, 1, 1},
+     .stride = 1,
+     .stride_x = 2},
+    {.what = "patches of 2x4",
+     .x = {2, 3, 16, 12},
+     .w = {9, 3, 2, 4},
+     .stride = 2,
+     .stride_x = 4},
+    {.what = "depthwise in steps of 2 across",
+     .x = {2, 24, 7, 9},
+     .w = {24, 1, 3, 3},
+     .stride = 1,
+     .stride_x = 2,
+     .groups = 24,
+     .pad = {1, 1}},
+    {.what = "depthwise, dilated across",
+     .x = {1, 16, 7, 9},
+     .w = {16, 1, 3, 3},
+     .dilation = 1,
+     .dilation_x = 2,
+     .groups = 16,
+     .pad = {1, 2}},
+    {.what = "depthwise, dilated down",
+     .x = {1, 16, 9, 7},
+     .w = {16, 1, 3, 3},
+     .dilation = 2,
+     .dilation_x = 1,
+     .groups = 16,
+     .pad = {2, 1}},
     {.what = "one pixel", .x = {31, 33, 1, 1}, .w = {7, 33, 1, 1}},
     {.what = "no image", .x = {0, 3, 5, 5}, .w = {4, 3, 3, 3}, .pad = {1, 1}},
 };
@@ -140,17 +187,19 @@ conv_of(const struct conv_case *v)
     int stride = v->stride ? v->stride : 1, dilation = v->dilation ? v->dilation : 1;
     struct conv c = {
         .y = {v->x[0], v->w[0]},
-        .o = {.stride = {stride, stride},
+        .o = {.stride = {stride, v->stride_x ? v->stride_x : stride},
               .pad = {v->pad[0], v->pad[1]},
-              .dilation = {dilation, dilation},
+              .dilation = {dilation, v->dilation_x ? v->dilation_x : dilation},
               .groups = v->groups ? v->groups : 1,
               .output_pad = {v->output_pad, v->output_pad}},
     };
     memcpy(c.x, v->x, sizeof c.x);
     memcpy(c.w, v->w, sizeof c.w);
-    for (int k = 2; k < 4; k++)
-        c.y[k] =
-            (v->x[k] + 2 * v->pad[k - 2] - dilation * (v->w[k] - 1) - 1) / stride + 1;
+    for (int k = 0; k < 2; k++)
+        c.y[2 + k] =
+            (v->x[2 + k] + 2 * v->pad[k] - c.o.dilation[k] * (v->w[2 + k] - 1) - 1) /
+                c.o.stride[k] +
+            1;
     return c;
 }
 
@@ -318,6 +367,27 @@ static const struct pool_case pools[] = {
      .y = {7, 6},
      .max_only = true,
      .o = {.kernel = {3, 3}, .stride = {1, 1}, .pad = {1, 1}, .dilation = {2, 2}}},
+    {.what = "3x2 in steps of 2 across, padded down",
+     .x = {2, 17, 8, 9},
+     .y = {8, 4},
+     .o = {.kernel = {3, 2},
+           .stride = {1, 2},
+           .pad = {1, 0},
+           .dilation = {1, 1},
+           .count_include_pad = 1}},
+    {.what = "2x3 in steps of 3 down, padded across, channels in packs",
+     .x = {1, 24, 8, 7},
+     .y = {3, 7},
+     .o = {.kernel = {2, 3},
+           .stride = {3, 1},
+           .pad = {0, 1},
+           .dilation = {1, 1},
+           .count_include_pad = 1}},
+    {.what = "2x5 in steps of 2 down, dilated across",
+     .x = {2, 9, 8, 11},
+     .y = {5, 7},
+     .max_only = true,
+     .o = {.kernel = {2, 5}, .stride = {2, 1}, .pad = {1, 2}, .dilation = {1, 2}}},
     {.what = "no image",
      .x = {0, 3, 4, 4},
      .y = {2, 2},
@@ -401,16 +471,18 @@ cases_resize(struct bench *b)
     static const int64_t sizes[][4] = {{8, 8, 4, 4},     {8, 8, 16, 16}, {7, 5, 3, 11},
                                        {32, 32, 20, 20}, {1, 1, 3, 3},   {13, 17, 1, 1},
                                        {5, 5, 5, 5}};
+    /* The last again, by steps that are not the quotient of the sizes. */
+    static const double steps[] = {0.7, 1.3};
+    enum { SIZES = sizeof sizes / sizeof sizes[0] };
     bool grad = b->op == ET_OP_resize2d_grad;
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    for (size_t i = 0; i <= SIZES; i++)
         for (int mode = ET_RESIZE_NEAREST; mode <= ET_RESIZE_BILINEAR; mode++) {
-            const int64_t *v = sizes[i];
+            const int64_t *v = sizes[i < SIZES ? i : SIZES - 1];
             int64_t c = i % 2 ? 3 : 8;
             int64_t x[4] = {2, c, v[0], v[1]}, y[4] = {2, c, v[2], v[3]};
-            struct et_resize_attr o = {
-                .mode = mode,
-                .scale = {(double)v[0] / (double)v[2], (double)v[1] / (double)v[3]},
-            };
+            struct et_resize_attr o = {.mode = mode};
+            for (int k = 0; k < 2; k++)
+                o.scale[k] = i < SIZES ? (double)v[k] / (double)v[2 + k] : steps[k];
             for (int k = 0; k < 4; k++)
                 o.shape[k] = grad ? x[k] : y[k];
             /* Of a gradient's pixel, those that lie within one of it. */
@@ -420,8 +492,9 @@ cases_resize(struct bench *b)
                   TRIAL(ATTR(o), IN(normal(b, LAST, 4, grad ? y : x)),
                         OUT(result(b, ET_F32, layout, 4, grad ? x : y)),
                         .length = length),
-                  "%dx%d to %dx%d, %s", (int)v[0], (int)v[1], (int)v[2], (int)v[3],
-                  mode == ET_RESIZE_NEAREST ? "nearest" : "bilinear");
+                  "%dx%d to %dx%d, %s%s", (int)v[0], (int)v[1], (int)v[2], (int)v[3],
+                  mode == ET_RESIZE_NEAREST ? "nearest" : "bilinear",
+                  i < SIZES ? "" : ", in other steps");
         }
 }
 

@@ -12,7 +12,9 @@ struct batch_case {
     int64_t x[4];
     bool affine, residual, relu;
     enum contents contents;
-    enum layout other; /* than channels-last */
+    enum layout other;      /* than channels-last */
+    bool no_gamma, no_beta; /* of two that an affine one has */
+    double eps;             /* 0: 1e-5, beside which a variance of 1 hides it */
 };
 
 /* Devices have a way of their own for up to some thousand positions. */
@@ -79,21 +81,39 @@ static const struct batch_case batches[] = {
      .x = {5, 4, 7, 7},
      .affine = true,
      .contents = FAR},
+    {.what = "an eps that counts",
+     .ndim = 4,
+     .x = {3, 17, 5, 7},
+     .affine = true,
+     .relu = true,
+     .eps = 0.3},
+    {.what = "gamma alone",
+     .ndim = 4,
+     .x = {3, 16, 5, 7},
+     .affine = true,
+     .no_beta = true},
+    {.what = "beta alone",
+     .ndim = 4,
+     .x = {3, 16, 5, 7},
+     .affine = true,
+     .no_gamma = true},
 };
 
 static void
 batch_norm(struct bench *b, const struct batch_case *v)
 {
-    struct et_norm_attr o = {
-        .eps = 1e-5, .relu = v->relu, .stored = v->residual ? (int32_t)b->narrow : 0};
+    struct et_norm_attr o = {.eps = v->eps > 0 ? v->eps : 1e-5,
+                             .relu = v->relu,
+                             .stored = v->residual ? (int32_t)b->narrow : 0};
     int64_t c = v->x[1], n = v->x[0];
     for (int k = 2; k < v->ndim; k++)
         n *= v->x[k];
     enum layout layout = v->other ? v->other : LAST;
     struct operand *x = operand(b, ET_F32, v->contents, 0, layout, v->ndim, v->x);
-    struct operand *gamma =
-        v->affine ? operand(b, ET_F32, POSITIVE, 0, ROW, SHAPE(c)) : NULL;
-    struct operand *beta = v->affine ? normal(b, ROW, SHAPE(c)) : NULL;
+    struct operand *gamma = v->affine && !v->no_gamma
+                                ? operand(b, ET_F32, POSITIVE, 0, ROW, SHAPE(c))
+                                : NULL;
+    struct operand *beta = v->affine && !v->no_beta ? normal(b, ROW, SHAPE(c)) : NULL;
     struct operand *residual = v->residual ? normal(b, layout, v->ndim, v->x) : NULL;
     struct operand *y = result_like(b, ET_F32, x);
     struct operand *mean = wide_result(b, SHAPE(c));
@@ -111,7 +131,7 @@ batch_norm(struct bench *b, const struct batch_case *v)
                    v->relu ? y : NULL),
                 OUT(result_like(b, ET_F32, x),
                     gamma ? result_like(b, ET_F32, gamma) : NULL,
-                    gamma ? result_like(b, ET_F32, gamma) : NULL,
+                    beta ? result_like(b, ET_F32, beta) : NULL,
                     residual ? result_like(b, ET_F32, x) : NULL),
                 .length = n),
           "%s", v->what);
@@ -133,6 +153,8 @@ struct row_case {
     bool affine, mixed; /* MIXED: in every mixture of the table below */
     enum layout layout;
     enum contents contents;
+    bool no_gamma, no_beta; /* of two that an affine one has */
+    double eps;             /* 0: 1e-5 */
 };
 
 /* What a graph makes of layer norm. WIDE: x, its sum and parameters stay f32 where
@@ -260,6 +282,24 @@ static const struct row_case layers[] = {
      .x = {5, 97},
      .affine = true,
      .contents = FAR},
+    {.what = "an eps that counts",
+     .ndim = 2,
+     .axes = 1,
+     .x = {5, 96},
+     .affine = true,
+     .eps = 0.3},
+    {.what = "gamma alone",
+     .ndim = 2,
+     .axes = 1,
+     .x = {5, 96},
+     .affine = true,
+     .no_beta = true},
+    {.what = "beta alone",
+     .ndim = 2,
+     .axes = 1,
+     .x = {5, 96},
+     .affine = true,
+     .no_gamma = true},
 };
 
 static const struct row_case groups[] = {
@@ -297,6 +337,27 @@ static const struct row_case groups[] = {
      .affine = true,
      .layout = LAST,
      .contents = FAR},
+    {.what = "an eps that counts",
+     .ndim = 4,
+     .groups = 2,
+     .x = {2, 8, 5, 3},
+     .affine = true,
+     .layout = LAST,
+     .eps = 0.3},
+    {.what = "gamma alone",
+     .ndim = 4,
+     .groups = 2,
+     .x = {2, 8, 5, 3},
+     .affine = true,
+     .no_beta = true,
+     .layout = LAST},
+    {.what = "beta alone",
+     .ndim = 4,
+     .groups = 2,
+     .x = {2, 8, 5, 3},
+     .affine = true,
+     .no_gamma = true,
+     .layout = LAST},
 };
 
 static int64_t
@@ -351,7 +412,8 @@ row_norm(struct bench *b, const struct row_case *v, const struct mixture *m)
 {
     bool group = v->groups > 0;
     bool grad = b->op == ET_OP_layer_norm_grad || b->op == ET_OP_group_norm_grad;
-    struct et_norm_attr o = {.eps = 1e-5, .groups = v->groups, .axes = v->axes};
+    struct et_norm_attr o = {
+        .eps = v->eps > 0 ? v->eps : 1e-5, .groups = v->groups, .axes = v->axes};
     int outer = v->ndim - v->axes;
     int64_t statistics[4] = {v->x[0], v->groups},
             length = product(v->x, 0, v->ndim) + 1;
@@ -362,8 +424,8 @@ row_norm(struct bench *b, const struct row_case *v, const struct mixture *m)
     bool narrow_sum = m->residual && !m->wide;
     enum contents contents = narrow_sum ? COARSE : v->contents;
     struct operand *x = row_operand(b, v, contents, m->wide);
-    struct operand *gamma = row_parameter(b, v, POSITIVE, m->wide);
-    struct operand *beta = row_parameter(b, v, NORMAL, m->wide);
+    struct operand *gamma = v->no_gamma ? NULL : row_parameter(b, v, POSITIVE, m->wide);
+    struct operand *beta = v->no_beta ? NULL : row_parameter(b, v, NORMAL, m->wide);
     struct operand *residual =
         m->residual ? row_operand(b, v, contents, m->wide && !m->narrow_residual)
                     : NULL;
@@ -388,7 +450,7 @@ row_norm(struct bench *b, const struct row_case *v, const struct mixture *m)
         ATTR(o),
         IN(dy, sum ? sum : x, gamma, mean, rstd, dsum),
         OUT(m->no_dx ? NULL : row_result(b, v, m->wide),
-            parameter_result(b, gamma, m->wide), parameter_result(b, gamma, m->wide),
+            parameter_result(b, gamma, m->wide), parameter_result(b, beta, m->wide),
             m->residual ? row_result(b, v, m->wide && !m->narrow_residual) : NULL),
         .length = length,
         .narrow_part = narrow_sum,
@@ -486,6 +548,8 @@ cross_entropy(struct bench *b, const char *what, bool dense, bool weighted,
                             .length = classes};
     if (b->op == ET_OP_cross_entropy) {
         check(b, &forward, "%s", what);
+        forward.out[1] = NULL;
+        check(b, &forward, "%s, the loss alone", what);
         return;
     }
     compute(b, ET_OP_cross_entropy, &forward, "%s", what);
@@ -555,6 +619,7 @@ struct sdpa_case {
     bool hides; /* some of the bias is -infinity */
     bool wide;  /* the bias is f32 whatever the heads are, as under mixed precision */
     bool some;  /* not all results are wanted */
+    enum layout keys, values; /* where they lie otherwise than the queries */
 };
 
 static const struct sdpa_case sdpas[] = {
@@ -678,6 +743,14 @@ static const struct sdpa_case sdpas[] = {
      .S = 70,
      .D = 24,
      .causal = true},
+    {.what = "queries, keys and values that lie apart",
+     .B = 2,
+     .H = 3,
+     .T = 5,
+     .S = 7,
+     .D = 8,
+     .keys = TURNED,
+     .values = HEADS},
     {.what = "no samples", .B = 0, .H = 2, .T = 5, .S = 5, .D = 8},
     {.what = "packed rows, causal",
      .B = 2,
@@ -747,8 +820,10 @@ sdpa(struct bench *b, const struct sdpa_case *v)
     struct et_sdpa_attr o = {.scale = v->D > 16 ? 1 / sqrt((double)v->D) : 0.4,
                              .causal = v->causal};
     int64_t q[4] = {v->B, v->H, v->T, v->D}, k[4] = {v->B, v->H, v->S, v->D};
-    struct operand *in[3] = {normal(b, v->layout, 4, q), normal(b, v->layout, 4, k),
-                             normal(b, v->layout, 4, k)};
+    enum layout keys = v->keys ? v->keys : v->layout;
+    enum layout values = v->values ? v->values : v->layout;
+    struct operand *in[3] = {normal(b, v->layout, 4, q), normal(b, keys, 4, k),
+                             normal(b, values, 4, k)};
     enum et_dtype narrow = b->narrow;
     b->narrow = v->wide ? ET_NONE : narrow;
     struct operand *bias = v->bias[1] ? operand(b, ET_F32, v->hides ? HOLES : NORMAL, 0,
@@ -772,8 +847,10 @@ sdpa(struct bench *b, const struct sdpa_case *v)
           TRIAL(ATTR(o),
                 IN(normal(b, v->layout, 4, q), in[0], in[1], in[2], out, lse, bias),
                 OUT(v->some ? NULL : result(b, ET_F32, v->gradients, 4, q),
-                    result(b, ET_F32, v->gradients, 4, k),
-                    v->some ? NULL : result(b, ET_F32, v->gradients, 4, k)),
+                    result(b, ET_F32, v->keys ? v->keys : v->gradients, 4, k),
+                    v->some ? NULL
+                            : result(b, ET_F32, v->values ? v->values : v->gradients, 4,
+                                     k)),
                 .length = length + v->T + 3 * v->D, .narrow_terms = true),
           "%s", v->what);
 }
