@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a device says where it has no memory or cannot clear it, what it has not, and how
+ * the devices of one context are kept. */
+#include "core/base/checks.h"
+#include "core/graph/graph_impl.h"
+#include "etude/etude.h"
+#include "t/tap.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct et_ctx *cx;
+static struct et_device *dev;
+
+static void
+need(et_status status)
+{
+    if (status != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+}
+
+static et_status
+make_leaf(int64_t n, struct et_tensor **out)
+{
+    return et_tensor_new(cx, dev, ET_F32, 1, &n, ET_ROW_MAJOR, "row", out);
+}
+
+/* Memory may be used up, and no byte more. */
+static void
+test_limit(void)
+{
+    struct et_device_memory memory;
+    struct et_tensor *t, *more;
+    char want[160];
+    et_device_get_memory(dev, &memory);
+    const size_t limit = memory.current_bytes + 4 * 16;
+    et_device_set_limit(dev, limit);
+    ok(make_leaf(17, &t) == ET_ENOMEM && !t, "one number too many is not made");
+    snprintf(want, sizeof want, "out of ref memory: 68 bytes needed, %zu of %zu in use",
+             memory.current_bytes, limit);
+    is_str(et_error_get(cx)->message, want, "it is said by how much");
+    et_error_clear(cx);
+    ok(make_leaf(16, &t) == ET_OK, "as many as there is room for are");
+    ok(make_leaf(1, &more) == ET_ENOMEM, "then there is none left");
+    et_error_clear(cx);
+    et_tensor_free(&t);
+    ok(make_leaf(16, &t) == ET_OK, "until it is given back");
+    et_tensor_free(&t);
+    et_device_set_limit(dev, 0);
+}
+
+/* A device that runs out of memory, or cannot clear what it has given. */
+static struct et_device_table broken;
+
+static et_status
+no_memory(struct et_device_handle *h, size_t bytes, void **out)
+{
+    (void)h, (void)bytes, (void)out;
+    return ET_ENOMEM;
+}
+
+static et_status
+no_fill(struct et_device_handle *h, void *at, int byte, size_t bytes,
+        struct et_stream *stream)
+{
+    (void)h, (void)at, (void)byte, (void)bytes, (void)stream;
+    return ET_EDEVICE;
+}
+
+static et_status
+tell_free(struct et_device_handle *h, size_t *bytes)
+{
+    (void)h;
+    *bytes = 77;
+    return ET_OK;
+}
+
+static void
+test_broken(void)
+{
+    const struct et_device_table *table = dev->table;
+    struct et_device_memory before, after;
+    struct et_tensor *t;
+    char want[160];
+    et_device_get_memory(dev, &before);
+    broken = *table;
+    broken.alloc = no_memory;
+    broken.memory_free = tell_free;
+    dev->table = &broken;
+    ok(make_leaf(5, &t) == ET_ENOMEM && !t, "a device is out of memory");
+    dev->table = table;
+    snprintf(want, sizeof want,
+             "out of ref memory: 20 bytes asked for, %zu in use by this run, 77 free",
+             before.current_bytes);
+    is_str(et_error_get(cx)->message, want,
+           "it is said what was asked for, and is left");
+    et_error_clear(cx);
+    et_device_get_memory(dev, &after);
+    ok(after.current_bytes == before.current_bytes && after.allocs == before.allocs &&
+           after.peak_bytes == before.peak_bytes,
+       "what it has not given is not counted");
+    broken = *table;
+    broken.fill = no_fill;
+    dev->table = &broken;
+    ok(make_leaf(5, &t) == ET_EDEVICE && !t, "another cannot clear what it gives");
+    dev->table = table;
+    ok(strstr(et_error_get(cx)->message, "clearing memory failed on ref") != NULL,
+       "it is said: %s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    et_device_get_memory(dev, &after);
+    is_int((int64_t)(after.current_bytes - before.current_bytes), 0,
+           "which is given back");
+}
+
+/* What a device does not tell is nothing, whatever lay there before. */
+static void
+test_told(void)
+{
+    struct et_device_info info[2];
+    struct et_device_sensors sensors;
+    memset(&info[0], 0, sizeof info[0]);
+    memset(&info[1], 0xa5, sizeof info[1]);
+    for (int i = 0; i < 2; i++)
+        et_device_get_info(dev, &info[i]);
+    ok(memcmp(&info[0], &info[1], sizeof info[0]) == 0,
+       "a device tells the same each time");
+    is_int(et_device_get_sensors(dev, &sensors), ET_ENOTSUP, "it has no sensors");
+    is_str(et_error_get(cx)->message, "the device 'ref' has no sensors", "it is said");
+    et_error_clear(cx);
+}
+
+static int
+count_devices(const struct et_device *without)
+{
+    int n = 0;
+    for (const struct et_device *d = eti_ctx_devices(cx); d; d = d->next)
+        n += d == without ? 100 : 1;
+    return n;
+}
+
+/* Devices of one context are closed in any order, and those that stay are known. */
+static void
+test_order(void)
+{
+    static const int orders[][3] = {{0, 1, 2}, {1, 0, 2}, {1, 2, 0}, {2, 1, 0}};
+    for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
+        struct et_device *three[3], *fourth;
+        bool good = true;
+        for (int i = 0; i < 3; i++)
+            need(et_device_open(cx, "ref", 0, 1, &three[i]));
+        for (int i = 0; i < 3; i++) {
+            const struct et_device *gone = three[orders[k][i]];
+            et_device_close(&three[orders[k][i]]);
+            good = good && count_devices(gone) == 1 + 2 - i;
+        }
+        ok(good && count_devices(NULL) == 1, "number %d of three is closed first",
+           orders[k][0] + 1);
+        ok(et_device_open(cx, "no such", 0, 1, &fourth) != ET_OK && !fourth &&
+               count_devices(NULL) == 1,
+           "one that is not opened is not known");
+        et_error_clear(cx);
+    }
+}
+
+int
+main(void)
+{
+    struct et_alloc_stats stats;
+    if (et_ctx_new(&cx) != ET_OK || et_device_open(cx, "ref", 0, 1, &dev) != ET_OK)
+        bail("no reference device");
+    test_limit();
+    test_broken();
+    test_told();
+    test_order();
+    et_device_close(&dev);
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left allocated");
+    et_ctx_free(&cx);
+    return done();
+}
