@@ -255,8 +255,94 @@ test_dumps(void)
            "  v2 f32[64,64] steps 1-2 in slab 16384\n"
            "  v3 f32[64,64] steps 2-2 in output 0\n",
            "ETUDE_DUMP=memory tells where each value lies, and how long");
+    setenv("ETUDE_DUMP", "memory,graph", 1);
+    plan_of(et_exp(g, x));
+    et_assign(g, x, et_exp(g, x));
+    plan_of(et_matmul(g, et_exp(g, et_matmul(g, a, a, false, false)), a, false, false));
+    is_str(dump,
+           "graph: 4 nodes, 1 assignments\n"
+           "  %0 = exp(x) f32[10,10]\n"
+           "  %1 = matmul(, ) f32[64,64]\n"
+           "  %2 = exp(%1) f32[64,64]\n"
+           "  %3 = matmul(%2, ) f32[64,64]\n"
+           "memory: slab 16384 bytes, outputs 16384\n"
+           "  v2 f32[10,10] steps 0-0 in leaf 0\n"
+           "  v3 f32[64,64] steps 1-3 in slab 0\n"
+           "  v4 f32[64,64] steps 2-3 in value 3\n"
+           "  v5 f32[64,64] steps 3-3 in output 0\n",
+           "which may be a leaf, or another value; both are told where both are asked");
     setenv("ETUDE_DUMP", "plan", 1);
     plan_of(et_exp(g, x));
+}
+
+static const char whole_plan[] =
+    "plan: 14 nodes became 12 steps\n"
+    "  step          MB       GFLOP   FLOP/B   least us  bound   operation\n"
+    "     0       0.006       0.000      1.7      24.00  f32     matmul\n"
+    "             [ref:loop] x w -> v6:f32[8,100]\n"
+    "     1       0.003       0.000      0.4       3.40  memory  fused\n"
+    "             [ref:loop] v6+50 a rather long name of a parameter of layer twelve "
+    "->\n"
+    "             v10:f32[8,50]\n"
+    "             r2=exp(r0) r3=mul(r2,r1) r4=tanh(r3)\n"
+    "     2       0.002       0.000      1.8       1.80  memory  batch_norm\n"
+    "             [ref:loop] v10 - - -> - v12:f32[50] -\n"
+    "     3       0.000       0.000      0.2       0.03  memory  fill (in the first "
+    "run alone)\n"
+    "             [ref:loop] -> v14:f32[7]\n"
+    "     4       0.000       0.000      0.2       0.03  memory  sum\n"
+    "             [ref:loop] v14 -> v15:f32[]\n"
+    "     5       0.000       0.000      2.0       0.06  memory  matmul\n"
+    "             [ref:loop] low low -> v16:bf16[4,4]\n"
+    "     6       0.000       0.000      0.5       0.03  memory  sum\n"
+    "             [ref:loop] v16 -> v17:bf16[]\n"
+    "     7       0.000       0.000      0.2       0.20  memory  sum\n"
+    "             [ref:loop] v12 -> v19:f32[]\n"
+    "     8       0.000       0.000      0.1       0.01  memory  fused\n"
+    "             [ref:loop] v17 v19 v15 -> v21:f32[]\n"
+    "             r3=add(r1,r2) r4=add(r3,r0)\n"
+    "     9       0.000       0.000      0.0       0.38  memory  copy\n"
+    "             [ref:loop] y -> v22:f32[8,6]\n"
+    "    11       0.003       0.000      0.0       3.20  memory  copy (writes a leaf)\n"
+    "             [ref:loop] v6+50 -> into:f32[8,50]\n"
+    " count          MB       GFLOP   FLOP/B   least us          operation\n"
+    "     2       0.003       0.000      0.4       3.41          fused\n"
+    "     3       0.000       0.000      0.3       0.27          sum\n"
+    "     2       0.006       0.000      1.7      24.06          matmul\n"
+    "     1       0.002       0.000      1.8       1.80          batch_norm\n"
+    "     2       0.004       0.000      0.0       3.58          copy\n"
+    "    10       0.015       0.000      1.0      33.13          all kernels\n"
+    "  of these 24.00 us bound by arithmetic, 9.13 by memory\n"
+    "  peaks of ETUDE_ROOFLINE: memory 0.001 TB/s, plain 0.002 TFLOP/s,\n"
+    "             f32 products 0.0004 TFLOP/s, bf16 products 8 TFLOP/s\n";
+
+/* A plan that has something of everything, whole: a view of what a step made, a
+ * program, results that nobody wants, a constant, a leaf that is written, more than one
+ * line of operands, and all the rates. */
+static void
+test_plan_text(void)
+{
+    struct et_tensor *x = leaf("x", ET_F32, 8, 6), *w = leaf("w", ET_F32, 6, 100);
+    struct et_tensor *long_one =
+        leaf("a rather long name of a parameter of layer twelve", ET_F32, 1, 50);
+    struct et_tensor *low = leaf("low", ET_BF16, 4, 4),
+                     *other = leaf("y", ET_F32, 8, 6);
+    struct et_tensor *mean;
+    setenv("ETUDE_ROOFLINE", "memory=1e9,plain=2e9,f32=4e8,bf16=8e12", 1);
+    struct et_tensor *p = et_slice(g, et_matmul(g, x, w, false, false), 1, 50, 50, 1);
+    struct et_tensor *q = et_tanh(g, et_mul(g, et_exp(g, p), long_one));
+    (void)et_batch_norm(g, q, NULL, NULL, 1e-5, &mean, NULL);
+    struct et_tensor *one =
+        et_sum(g, et_fill(g, ET_F32, 1, (const int64_t[]){7}, 2), 1, false);
+    struct et_tensor *y = et_add(
+        g, et_add(g, et_sum(g, mean, 1, false), one),
+        et_cast(g, et_sum(g, et_matmul(g, low, low, false, false), 3, false), ET_F32));
+    et_assign(g, x, other);
+    et_assign(g, leaf("into", ET_F32, 8, 50), p);
+    plan_of(y);
+    unsetenv("ETUDE_ROOFLINE");
+    is_str(dump, whole_plan,
+           "ETUDE_DUMP=plan tells each step, their sums, and the rates");
 }
 
 /* ---- what it is read against ---- */
@@ -291,6 +377,13 @@ test_rates(void)
     c = cost_of("exp");
     ok(fabs(c.us - 500000) < 0.01 && strcmp(c.bound, "plain") == 0,
        "what is no product has a rate of its own (%g us, %s)", c.us, c.bound);
+
+    setenv("ETUDE_ROOFLINE", "memory=1e9,f32=6.25e10", 1);
+    plan_of(et_matmul(g, x, w, false, false));
+    c = cost_of("matmul");
+    ok(fabs(c.us - 3200) < 0.01 && strcmp(c.bound, "memory") == 0,
+       "of two times that are equal that of the bytes is told (%g us, %s)", c.us,
+       c.bound);
 
     setenv("ETUDE_ROOFLINE", "f32=1e12", 1);
     plan_of(et_tanh(g, x));
@@ -357,6 +450,7 @@ main(void)
     test_operands();
     test_many_operands();
     test_dumps();
+    test_plan_text();
     test_nonsense();
     et_graph_free(&g);
     while (n_leaves > 0)
