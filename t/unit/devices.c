@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device says where it has no memory or cannot clear it, what it has not, and how
- * the devices of one context are kept. */
+/* What a device says where it has no memory or cannot clear it, what it has not, how
+ * the devices of one context are kept, and where their modules are looked for. */
 #include "core/base/checks.h"
 #include "core/graph/graph_impl.h"
 #include "etude/etude.h"
+#include "t/data/fixture.h"
 #include "t/tap.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static struct et_ctx *cx;
 static struct et_device *dev;
-
-static void
-need(et_status status)
-{
-    if (status != ET_OK)
-        bail("%s", et_error_get(cx)->message);
-}
 
 static et_status
 make_leaf(int64_t n, struct et_tensor **out)
@@ -147,7 +144,7 @@ test_order(void)
         struct et_device *three[3], *fourth;
         bool good = true;
         for (int i = 0; i < 3; i++)
-            need(et_device_open(cx, "ref", 0, 1, &three[i]));
+            need(cx, et_device_open(cx, "ref", 0, 1, &three[i]));
         for (int i = 0; i < 3; i++) {
             const struct et_device *gone = three[orders[k][i]];
             et_device_close(&three[orders[k][i]]);
@@ -162,6 +159,62 @@ test_order(void)
     }
 }
 
+/* ---- where modules are looked for ---- */
+
+/* A file that is no library, where the module of the device "toy" would lie. */
+static void
+put_toy(const char *folder)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%.3000s/libetude-toy.so", folder);
+    FILE *f = fopen(path, "w");
+    if (!f || fputs("no library", f) < 0 || fclose(f) != 0)
+        bail("cannot make %s", path);
+}
+
+/* Whose toy is tried, by the sentence that says why it is no module? */
+static const char *
+tried(const char *const *folders, int n)
+{
+    struct et_device *toy;
+    const char *found = "none";
+    et_status status = et_device_open(cx, "toy", 0, 1, &toy);
+    for (int i = 0; i < n && status == ET_ENOTSUP; i++)
+        if (strstr(et_error_get(cx)->message, folders[i]))
+            found = folders[i];
+    et_error_clear(cx);
+    return found;
+}
+
+/* In the folders that the program names, one after the other, then in the
+ * environment's. */
+static void
+test_modules(void)
+{
+    enum { FOLDERS = 3 };
+    char folder[FOLDERS][1024], both[2100];
+    const char *all[FOLDERS];
+    for (int i = 0; i < FOLDERS; i++) {
+        snprintf(folder[i], sizeof folder[i], "%.900s/%c", scratch_folder(), 'a' + i);
+        if (mkdir(folder[i], 0755) != 0)
+            bail("cannot make %s", folder[i]);
+        all[i] = folder[i];
+    }
+    unsetenv("ETUDE_MODULE_PATH");
+    is_str(tried(all, FOLDERS), "none", "a device that nobody has is not found");
+    put_toy(folder[2]);
+    setenv("ETUDE_MODULE_PATH", folder[2], 1);
+    is_str(tried(all, FOLDERS), all[2], "it is looked for where the environment says");
+    put_toy(folder[1]);
+    snprintf(both, sizeof both, "%s:%s", folder[0], folder[1]);
+    need(cx, et_ctx_set_module_path(cx, both));
+    is_str(tried(all, FOLDERS), all[1], "before that in the program's second folder");
+    put_toy(folder[0]);
+    is_str(tried(all, FOLDERS), all[0], "and before that in its first");
+    unsetenv("ETUDE_MODULE_PATH");
+    need(cx, et_ctx_set_module_path(cx, NULL));
+}
+
 int
 main(void)
 {
@@ -172,6 +225,7 @@ main(void)
     test_broken();
     test_told();
     test_order();
+    test_modules();
     et_device_close(&dev);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left allocated");
