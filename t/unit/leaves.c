@@ -276,6 +276,76 @@ test_eager_views(void)
     et_tensor_free(&whole);
 }
 
+/* Two leaves of one storage that share no element, and two that do, in one graph: what
+ * is computed straight into the first for one pair is not for the other. */
+static void
+test_distances(void)
+{
+    enum { N = 4, ALL = 12 };
+    static const int64_t at[] = {N, 1, 2 * N}, four = N;
+    float values[ALL], got[N], want[N];
+    struct et_tensor *whole = row(ET_F32, ALL, NULL), *first, *other;
+    struct et_graph *g = new_graph();
+    struct et_desc d;
+    et_desc_init(&d, ET_F32, 1, &four, ET_ROW_MAJOR);
+    need(et_tensor_view(cx, whole->storage, 0, &d, "first", &first));
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < ALL; i++)
+            values[i] = (float)(i + 1);
+        for (int i = 0; i < N; i++)
+            want[i] = values[at[k] + N - 1 - i];
+        need(et_tensor_write(cx, whole, values, sizeof values));
+        need(et_tensor_view(cx, whole->storage, at[k], &d, "other", &other));
+        et_assign(g, first, et_flip(g, other, 1));
+        need(et_eval(g, NULL, 0));
+        need(et_tensor_read(cx, first, got, sizeof got));
+        is_near_array(got, want, N, 0, "a leaf is another one turned, %d numbers on",
+                      (int)at[k]);
+        et_graph_reset(g);
+        et_tensor_free(&other);
+    }
+    et_graph_free(&g);
+    et_tensor_free(&first);
+    et_tensor_free(&whole);
+}
+
+/* What a step has computed stays while the step lasts, also where a later plan of it
+ * takes what memory there is. */
+static void
+test_step(void)
+{
+    enum { N = 4096 };
+    struct et_tensor *x = row(ET_F32, N, NULL), *y, *wide;
+    struct et_graph *g = new_graph();
+    struct et_device_memory before, after;
+    struct et_alloc_stats host[2];
+    struct et_graph_stats stats;
+    et_device_get_memory(dev, &before);
+    y = et_add_scalar(g, x, 3);
+    et_alloc_get_stats(cx, &host[0]);
+    need(et_eval(g, &y, 1));
+    et_alloc_get_stats(cx, &host[1]);
+    et_device_get_memory(dev, &after);
+    et_graph_get_stats(g, &stats);
+    ok(after.allocs > before.allocs && stats.allocs == host[1].allocs - host[0].allocs +
+                                                           after.allocs - before.allocs,
+       "an evaluation counts the blocks that it takes, the host's and the device's");
+    et_device_set_limit(dev, before.current_bytes + 2 * N * sizeof(float));
+    wide = et_concat(g, (struct et_tensor *[]){x, y, x, y}, 4, 0);
+    is_int(et_eval(g, &wide, 1), ET_ENOMEM, "a second plan of a step does not fit");
+    et_error_clear(cx);
+    et_device_get_memory(dev, &after);
+    if (ok(after.current_bytes >= before.current_bytes + N * sizeof(float),
+           "the first one's result is not given up for it")) {
+        float got[N];
+        need(et_tensor_read(cx, y, got, sizeof got));
+        ok(got[0] == 3 && got[N - 1] == 3, "and is what it was");
+    }
+    et_device_set_limit(dev, 0);
+    et_graph_free(&g);
+    et_tensor_free(&x);
+}
+
 /* ---- what failed ---- */
 
 /* After a plan that did not fit, one that does. */
@@ -636,6 +706,8 @@ main(void)
     test_items();
     test_counts();
     test_eager_views();
+    test_distances();
+    test_step();
     test_shortage();
     test_abandon();
     test_refusals();
