@@ -120,6 +120,9 @@ test_counts(void)
     is_cost("take", 0.804, 0, "of a table only the rows that are taken");
     plan_of(et_take(g, leaf("small", ET_F32, 10, 100), index, 0));
     is_cost("take", 0.408, 0, "and no more than there are");
+    plan_of(et_pack(g, (struct et_tensor *[]){a, b}, (const int64_t[]){0, 1500000}, 2,
+                    3000000, ET_F32));
+    is_cost("pack", 20, 0, "a pack reads and writes its parts, and writes the gaps");
     plan_of(et_sum(g, a, 1u << 1, false));
     is_cost("sum", 4.004, 0.001, "a sum: what it reads");
 }
@@ -339,7 +342,10 @@ test_plan_text(void)
         et_cast(g, et_sum(g, et_matmul(g, low, low, false, false), 3, false), ET_F32));
     et_assign(g, x, other);
     et_assign(g, leaf("into", ET_F32, 8, 50), p);
-    plan_of(y);
+    struct et_plan_info info = plan_of(y);
+    ok(fabs(info.least_seconds * 1e6 - 33.13) < 0.01,
+       "what runs once is no part of a plan's least time (%g us)",
+       info.least_seconds * 1e6);
     unsetenv("ETUDE_ROOFLINE");
     is_str(dump, whole_plan,
            "ETUDE_DUMP=plan tells each step, their sums, and the rates");
