@@ -617,6 +617,40 @@ test_collectives(struct et_comm *comm)
     et_graph_free(&g);
 }
 
+/* A collective reads bytes 0 to 16 and writes 32 to 48: who has to wait for it? */
+static void
+test_waits(void)
+{
+    static const struct {
+        size_t begin, end;
+        bool writes;
+        int want;
+        const char *says;
+    } rows[] = {
+        {0, 16, false, 0, "what it reads may be read"},
+        {15, 20, true, 1, "and not be written"},
+        {16, 32, true, 0, "what lies behind may"},
+        {16, 32, false, 0, "or be read"},
+        {31, 33, false, 1, "what it writes is waited for to be read"},
+        {47, 60, true, 1, "and to be written"},
+        {48, 60, true, 0, "not what lies behind that"},
+    };
+    const struct eti_extent in = {.base = 1, .end = 16};
+    const struct eti_extent out = {.base = 1, .begin = 32, .end = 48};
+    struct eti_collectives c = {0};
+    int index;
+    need(eti_collectives_add(cx, &c, 4, ET_F32, &in, &out, &index));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct eti_extent e = {.base = 1, .begin = rows[i].begin, .end = rows[i].end};
+        is_int(eti_collectives_before(&c, &e, rows[i].writes), rows[i].want, "%s",
+               rows[i].says);
+        e.base = 2;
+        is_int(eti_collectives_before(&c, &e, rows[i].writes), 0,
+               "nothing of other memory");
+    }
+    et_free(cx, c.v);
+}
+
 /* The sum of two equal ranks, each of which weighs a quarter, as a plan and eagerly. */
 static void
 test_weights(struct et_comm *comm)
@@ -714,6 +748,7 @@ main(void)
     test_gradients();
     test_spans();
     test_collectives(comm);
+    test_waits();
     test_weights(comm);
     test_wrapped();
     et_comm_close(&comm);
