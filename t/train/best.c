@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/checkpoint/archive.h"
@@ -140,6 +141,95 @@ test_least(struct et_ctx *cx)
     ok(n > 8 && strstr(header + 8, "\"metric\":\"metrics/eval/CrossEntropy\"") &&
            strstr(header + 8, want),
        "it says which metric and value they are of");
+    int best = 0;
+    while (notes.entropy[best] != extreme(&notes, false))
+        best++;
+    snprintf(want, sizeof want, "\"ep\":\"%d\"", best + 1);
+    ok(n > 8 && strstr(header + 8, want), "of which epoch they are");
+    snprintf(want, sizeof want, "\"ba\":\"%d\"", 2 * (best + 1));
+    ok(n > 8 && strstr(header + 8, want), "and of which batch");
+}
+
+/* Is VALUE, which an evaluation has, the best so far for C? */
+static bool
+is_best(struct et_callback *c, const struct et_state *of, double value)
+{
+    struct notes notes = {.sink = {.write = note}};
+    struct et_metric_value one = {"metrics/eval/CrossEntropy", value};
+    struct et_state s = *of;
+    s.eval_metrics = &one;
+    s.n_eval_metrics = 1;
+    s.dataloader_label = "eval";
+    need(c->cx, et_log_new(c->cx, &notes.sink, &s.log));
+    need(c->cx, c->type->evaluated(c, &s, s.log));
+    et_log_free(&s.log);
+    return notes.saved == 1;
+}
+
+static void
+test_values(struct et_ctx *cx)
+{
+    struct run r;
+    struct et_callback *c = MAKE(cx, "save_path", "values.safetensors");
+    run_open(&r, cx, &(struct run_setup){0});
+    ok(!is_best(c, r.state, NAN) && access(path_of("values.safetensors"), F_OK) != 0,
+       "NaN is no best value");
+    ok(is_best(c, r.state, 4) && !is_best(c, r.state, 4) && is_best(c, r.state, 3),
+       "any number is the first, and what is just as good is no better");
+    et_callback_free(&c);
+
+    c = MAKE(cx, "save_path", "later/values.safetensors");
+    ok(!is_best(c, r.state, 4), "a file that cannot be written has no best value");
+    need(cx, mkdir(path_of("later"), 0700) == 0 ? ET_OK : ET_EIO);
+    ok(is_best(c, r.state, 5), "what did worse is the best then");
+    unlink(path_of("later/values.safetensors"));
+    rmdir(path_of("later"));
+    et_callback_free(&c);
+
+    for (int reset = 0; reset < 2; reset++) {
+        c = MAKE(cx, "reset_on_train", reset ? "true" : "false");
+        bool first = is_best(c, r.state, 4);
+        need(cx, c->type->run(c, ET_EVENT_FIT_START, r.state, r.state->log));
+        ok(first && !is_best(c, r.state, 5),
+           "the first fit begins with what is loaded");
+        need(cx, c->type->run(c, ET_EVENT_FIT_END, r.state, r.state->log));
+        need(cx, c->type->run(c, ET_EVENT_FIT_START, r.state, r.state->log));
+        ok(is_best(c, r.state, 5) == reset, "another forgets the best, or does not");
+        et_callback_free(&c);
+    }
+    run_close(&r);
+}
+
+/* Somebody who interrupts a run goes on with its own weights. */
+static void
+test_interrupted(struct et_ctx *cx)
+{
+    struct notes notes;
+    struct run r;
+    struct et_callback *c = MAKE(cx, "greater_is_better", "true", "load_at_end",
+                                 "false", "save_path", "kept.safetensors");
+    fit(&r, cx, c, NULL, &notes);
+    et_callback_free(&c);
+    c = MAKE(cx, "greater_is_better", "true", "load_at_end", "true", "save_path",
+             "kept.safetensors");
+    bool first = is_best(c, r.state, 4);
+    size_t bytes = et_desc_bytes(&r.state->params->values->desc);
+    float *trained = malloc(bytes), *now = calloc(1, bytes);
+    need(cx, et_tensor_read(cx, r.state->params->values, trained, bytes));
+    need(cx, et_tensor_write(cx, r.state->params->values, now, bytes));
+    r.state->interrupted = true;
+    need(cx, c->type->run(c, ET_EVENT_FIT_END, r.state, r.state->log));
+    need(cx, et_tensor_read(cx, r.state->params->values, now, bytes));
+    ok(first && memcmp(now, trained, bytes) != 0,
+       "load_at_end leaves a run alone that was interrupted");
+    r.state->interrupted = false;
+    need(cx, c->type->run(c, ET_EVENT_FIT_END, r.state, r.state->log));
+    need(cx, et_tensor_read(cx, r.state->params->values, now, bytes));
+    ok(memcmp(now, trained, bytes) == 0, "one that has ended takes the best weights");
+    free(now);
+    free(trained);
+    run_close(&r);
+    et_callback_free(&c);
 }
 
 static void
@@ -497,6 +587,80 @@ test_ema_fails(struct et_ctx *cx)
     et_callback_free(&ema);
 }
 
+/* Interrupts at the average's first evaluation. */
+static volatile int interrupt;
+
+static et_status
+interrupt_average(struct et_callback *self, enum et_event event,
+                  const struct et_state *s, struct et_log *log)
+{
+    (void)self, (void)event, (void)log;
+    if (strncmp(s->dataloader_label, "ema_model_", 10) == 0 && evaluations++ == 0)
+        interrupt = 1;
+    return ET_OK;
+}
+
+static const struct et_callback_class interrupt_class = {
+    .info = {.name = "interrupt_average", .class_name = "InterruptAverage"},
+    .events = ET_ON(EVAL_START),
+    .run = interrupt_average,
+};
+
+/* An evaluation of the average that was broken off is made up for, once. */
+static void
+test_ema_owed(struct et_ctx *cx)
+{
+    struct et_callback breaking = {.type = &interrupt_class, .cx = cx};
+    struct et_callback *ema = MAKE_EMA(cx, "decay", "0.75");
+    struct et_callback *both[] = {&breaking, ema};
+    struct notes notes = {.sink = {.write = note}};
+    struct run r;
+    evaluations = interrupt = 0;
+    run_prepare(&r, cx,
+                &(struct run_setup){
+                    .callbacks = both,
+                    .n_callbacks = 2,
+                    .evaluate = true,
+                    .max_duration = ET_EPOCHS(4),
+                    .sink = &notes.sink,
+                });
+    r.config.interrupt = &interrupt;
+    run_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    ok(notes.n == 1 && notes.n_ema == 0,
+       "the average's first evaluation is broken off");
+    struct et_archive a = {0};
+    eti_archive_begin(&a, cx);
+    need(cx, ema->type->archive(ema, &a));
+    need(cx, eti_archive_end(&a));
+    need(cx, eti_archive_sort(&a));
+    interrupt = 0;
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
+    is_int(notes.n_ema, 2, "the next fit makes up for it, and evaluates at its end");
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
+    is_int(notes.n_ema, 3, "a further one owes nothing");
+    run_close(&r);
+    et_callback_free(&ema);
+
+    ema = MAKE_EMA(cx, "decay", "0.75");
+    run_open(&r, cx,
+             &(struct run_setup){.callbacks = &ema,
+                                 .n_callbacks = 1,
+                                 .evaluate = true,
+                                 .sink = &notes.sink});
+    a.source = "test";
+    a.mode = ET_ARCHIVE_CHECK;
+    need(cx, ema->type->archive(ema, &a));
+    a.mode = ET_ARCHIVE_LOAD;
+    need(cx, ema->type->archive(ema, &a));
+    eti_archive_release(&a);
+    r.state->dataloader_label = "train";
+    need(cx, ema->type->run(ema, ET_EVENT_FIT_START, r.state, r.state->log));
+    is_int(notes.n_ema, 4, "a run that goes on from there makes up for it too");
+    run_close(&r);
+    et_callback_free(&ema);
+}
+
 /* A target's name fits one metric still. */
 static void
 test_ema_target(struct et_ctx *cx)
@@ -551,9 +715,11 @@ test_ema_archive(struct et_ctx *cx)
     eti_archive_release(&a);
     r.state->dataloader_label = "train";
     need(cx, c->type->run(c, ET_EVENT_FIT_START, r.state, r.state->log));
+    int saved = notes.saved;
     need(cx, c->type->run(c, ET_EVENT_EVAL_AFTER_ALL, r.state, r.state->log));
     ok(notes.n_ema == 3 && notes.ema[2] == notes.ema[1],
        "an average that was resumed evaluates to the same");
+    is_int(notes.saved, saved, "which is no better than what it knows");
     run_close(&r);
     et_callback_free(&c);
 }
@@ -564,6 +730,8 @@ main(void)
     struct et_ctx *cx = need_ctx();
     struct et_alloc_stats stats;
     test_least(cx);
+    test_values(cx);
+    test_interrupted(cx);
     test_greatest(cx);
     test_average(cx);
     test_faults(cx);
@@ -572,6 +740,7 @@ main(void)
     test_saver_archive(cx);
     test_ema(cx);
     test_ema_fails(cx);
+    test_ema_owed(cx);
     test_ema_target(cx);
     test_ema_archive(cx);
     et_alloc_get_stats(cx, &stats);

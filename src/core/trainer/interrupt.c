@@ -29,6 +29,15 @@ eti_ask_to_stop(struct et_trainer *t)
 }
 
 void
+eti_interrupt_forget(struct et_trainer *t)
+{
+    struct eti_part *p = eti_part_of(t, ETI_PART_INTERRUPT);
+    struct interrupt *own = p->own;
+    *own = (struct interrupt){0};
+    p->s->interrupted = false;
+}
+
+void
 eti_stop_all_ranks(struct et_trainer *t, const char *why)
 {
     struct eti_part *p = eti_part_of(t, ETI_PART_INTERRUPT);

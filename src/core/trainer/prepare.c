@@ -207,6 +207,7 @@ eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *o)
     ET_TRY(eti_check_times(t));
     ET_TRY(check_clock(t));
     s->stop = false;
+    eti_interrupt_forget(t);
     s->target_reached = t->common.resumed && s->target_reached;
     s->stop_reason = NULL;
     t->common.outcome = ET_OUTCOME_FINISHED;
