@@ -527,6 +527,73 @@ test_pieces(struct et_ctx *cx)
     is_int(cut_within(cx, at[2], at[3]).last, 3, "two would not have fitted there");
 }
 
+/* ---- what hooks see of it ---- */
+
+/* Batches of the loader that hooks are told of: in training, in an evaluation, behind
+ * it; and seconds, of which evaluations alone take some. */
+static struct {
+    int64_t in_training, in_evaluation, behind;
+    double took, trained;
+    struct own_clock *clock;
+} shown;
+
+static et_status
+show(struct et_callback *self, enum et_event event, const struct et_state *s,
+     struct et_log *log)
+{
+    (void)self;
+    (void)log;
+    switch (event) {
+    case ET_EVENT_BATCH_START:
+        shown.in_training = s->dataloader_len;
+        return ET_OK;
+    case ET_EVENT_EVAL_BATCH_END:
+        shown.in_evaluation = s->dataloader_len;
+        shown.clock->now += 5;
+        return ET_OK;
+    case ET_EVENT_EVAL_END:
+        shown.took = s->eval_timestamp.total_wct;
+        return ET_OK;
+    default:
+        shown.behind = s->dataloader_len;
+        shown.trained = s->timestamp.total_wct;
+        return ET_OK;
+    }
+}
+
+static const struct et_callback_class show_class = {
+    .info = {.name = "show", .class_name = "Show"},
+    .events = ET_ON(BATCH_START) | ET_ON(EVAL_BATCH_END) | ET_ON(EVAL_END) |
+              ET_ON(EPOCH_CHECKPOINT) | ET_ON(FIT_END),
+    .run = show,
+};
+
+/* Two batches an epoch, and one of evaluation. */
+static void
+test_shown(struct et_ctx *cx)
+{
+    struct run r, small;
+    struct et_callback own = {.type = &show_class, .cx = cx}, *callbacks[] = {&own};
+    run_open(&small, cx, &(struct run_setup){.n = 4});
+    run_prepare(&r, cx,
+                &(struct run_setup){.with = &small,
+                                    .callbacks = callbacks,
+                                    .n_callbacks = 1,
+                                    .max_duration = ET_EPOCHS(2)});
+    const struct et_evaluator one = {.loader = small.eval};
+    r.config.evaluators = &one;
+    r.config.n_evaluators = 1;
+    shown.clock = own_clock(cx);
+    run_start(&r);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    is_int(shown.in_training * 100 + shown.in_evaluation * 10 + shown.behind, 212,
+           "hooks are told how many batches the loader has that is read");
+    is_near(shown.took, 5, 1e-6, "and how long an evaluation took");
+    is_near(shown.trained, 0, 1e-6, "which is no time of training");
+    run_close(&r);
+    run_close(&small);
+}
+
 int
 main(void)
 {
@@ -541,6 +608,7 @@ main(void)
     test_without_options(cx);
     test_memory(cx);
     test_pieces(cx);
+    test_shown(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing leaks");

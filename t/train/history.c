@@ -157,11 +157,76 @@ test_own(struct et_ctx *cx, struct et_callback *h)
     et_history_set_prefix(h, "y");
     ok(et_history_update(h, name, 1) == ET_EINVAL, "a name must fit");
     (void)take_error(cx);
+    et_history_set_prefix(h, "");
+    need(cx, et_history_update(h, "a score behind it", 7));
     et_history_delete(h, "score");
     et_history_delete(h, "score");
     ok(!has_name(h, "score") && has_name(h, "ema_model_score"), "one can be deleted");
+    ok(et_history_values(h, "a score behind it", &v, &n) && n == 1 && v[0] == 7,
+       "and the one behind it keeps its values");
     et_history_reset(h);
     ok(!et_history_name(h, 0) && et_history_epoch(h) == 1, "a reset forgets all");
+}
+
+/* A batch whose loss is VALUE, or an evaluation or epoch, ends. */
+static void
+ends(struct et_callback *h, enum et_event event, struct et_state *s, double value)
+{
+    s->loss_value = value;
+    s->batch.n = 4;
+    need(h->cx, h->type->run(h, event, s, NULL));
+}
+
+/* Of two evaluators, whose values the state has both. */
+static void
+test_evaluators(struct et_ctx *cx)
+{
+    struct et_callback *h, *next;
+    struct et_archive a = {.source = "test"};
+    struct et_metric_value values[] = {{"metrics/one/Accuracy", 1},
+                                       {"metrics/two/Accuracy", 2}};
+    struct et_state s = {
+        .eval_metrics = values, .n_eval_metrics = 2, .dataloader_label = "two"};
+    double value = 0;
+    const double *v;
+    int64_t n;
+    need(cx, et_callback_new(cx, et_callback_find("run_history"), NULL, NULL, &h));
+    ends(h, ET_EVENT_INIT, &s, 0);
+    ends(h, ET_EVENT_EVAL_END, &s, 0);
+    ok(!has_name(h, "metrics/one/Accuracy") &&
+           et_history_values(h, "metrics/two/Accuracy", &v, &n) && n == 1 && v[0] == 2,
+       "an evaluation is one of the evaluator that ran");
+    s.interrupted = true;
+    ends(h, ET_EVENT_EVAL_END, &s, 0);
+    s.interrupted = false;
+    ok(et_history_values(h, "metrics/two/Accuracy", &v, &n) && n == 1,
+       "one that was broken off is none");
+    ends(h, ET_EVENT_BATCH_END, &s, 100);
+    et_history_reset(h);
+    ends(h, ET_EVENT_BATCH_END, &s, 4);
+    ends(h, ET_EVENT_EPOCH_END, &s, 0);
+    need(cx, et_history_latest(h, "loss/train/total", &value));
+    ok(value == 4, "a reset forgets the batches before it");
+    need(cx, et_history_update(h, "later", 8));
+    need(cx, et_history_update(h, "later", 9));
+    et_history_set_prefix(h, "mine_");
+    eti_archive_begin(&a, cx);
+    need(cx, h->type->archive(h, &a));
+    need(cx, eti_archive_end(&a));
+    need(cx, eti_archive_sort(&a));
+    need(cx, et_callback_new(cx, et_callback_find("run_history"), NULL, NULL, &next));
+    a.mode = ET_ARCHIVE_LOAD;
+    need(cx, next->type->archive(next, &a));
+    eti_archive_release(&a);
+    ok(et_history_values(next, "loss/train/total", &v, &n) && n == 1 && v[0] == 4 &&
+           et_history_values(next, "later", &v, &n) && n == 2 && v[0] == 8 && v[1] == 9,
+       "a checkpoint has of each series what it has");
+    need(cx, et_history_update(next, "own", 3));
+    ok(has_name(next, "mine_own"), "and the prefix");
+    next->type->close(next);
+    et_callback_free(&next);
+    h->type->close(h);
+    et_callback_free(&h);
 }
 
 int
@@ -176,6 +241,7 @@ main(void)
     test_archive(cx, &a);
     eti_archive_release(&a);
     test_own(cx, h);
+    test_evaluators(cx);
     h->type->close(h);
     et_callback_free(&h);
     need(cx, et_callback_new(cx, et_callback_find("lr_monitor"), NULL, NULL, &other));

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/checkpoint/archive.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -107,6 +108,11 @@ test_patience(struct et_ctx *cx)
            next_epoch(c, &sc, NAN),
        "any number is an improvement on NaN, and NaN on none");
     et_callback_free(&c);
+    c = MAKE(cx, "early_stopper", EVAL_ACCURACY, "min_delta", "-0.25");
+    sc.s.timestamp = (struct et_timestamp){0};
+    ok(!next_epoch(c, &sc, .25) && !next_epoch(c, &sc, .5) && next_epoch(c, &sc, .5),
+       "the sign of min_delta is no matter");
+    et_callback_free(&c);
     et_log_free(&sc.s.log);
 }
 
@@ -183,6 +189,66 @@ test_early_stopping(struct et_ctx *cx)
            reset ? "true" : "false", reset ? "forgets" : "knows");
         et_callback_free(&c);
     }
+
+    c = MAKE(cx, "early_stopping", "patience", "1");
+    evaluates(c, &sc, 4);
+    ok(!stops(c, ET_EVENT_FIT_END, &sc, 4) && !stops(c, ET_EVENT_FIT_START, &sc, 4) &&
+           !stops(c, ET_EVENT_EPOCH_CHECKPOINT, &sc, 4) && !epoch_stops(c, &sc, 4),
+       "a further fit does not judge what the one before evaluated last");
+    sc.s.stop = true;
+    evaluates(c, &sc, 5);
+    sc.s.stop = false;
+    ok(!stops(c, ET_EVENT_EPOCH_CHECKPOINT, &sc, 5),
+       "nor is an evaluation judged that was broken off");
+    et_callback_free(&c);
+    et_log_free(&sc.s.log);
+}
+
+/* ---- stoppers that are saved and loaded ---- */
+
+/* One with the same OPTIONS, from a checkpoint of FROM, which goes. */
+static struct et_callback *
+resume(struct et_callback *from, const char *const *options)
+{
+    struct et_ctx *cx = from->cx;
+    struct et_archive a = {0};
+    eti_archive_begin(&a, cx);
+    need(cx, from->type->archive(from, &a));
+    need(cx, eti_archive_end(&a));
+    need(cx, eti_archive_sort(&a));
+    struct et_callback *c = make(cx, from->type->info.name, options);
+    et_callback_free(&from);
+    a.source = "test";
+    a.mode = ET_ARCHIVE_LOAD;
+    need(cx, c->type->archive(c, &a));
+    eti_archive_release(&a);
+    return c;
+}
+
+static void
+test_resumed(struct et_ctx *cx)
+{
+    static const char *const two[] = {EVAL_ACCURACY, "patience", "2ep", NULL};
+    static const char *const three[] = {"patience", "3", NULL};
+    struct scene sc;
+    scene_open(&sc, cx, "eval", "Accuracy");
+    struct et_callback *c = make(cx, "early_stopper", two);
+    bool early = next_epoch(c, &sc, .5) || next_epoch(c, &sc, .4);
+    c = resume(c, two);
+    ok(!early && !next_epoch(c, &sc, .4) && next_epoch(c, &sc, .4),
+       "early_stopper, resumed, knows its best value and when it came");
+    et_callback_free(&c);
+    et_log_free(&sc.s.log);
+
+    scene_open(&sc, cx, "eval", "CrossEntropy");
+    c = make(cx, "early_stopping", three);
+    early = epoch_stops(c, &sc, 4) || epoch_stops(c, &sc, 5);
+    evaluates(c, &sc, 6);
+    c = resume(c, three);
+    ok(!early && !stops(c, ET_EVENT_EPOCH_CHECKPOINT, &sc, 0) && epoch_stops(c, &sc, 5),
+       "early_stopping, resumed, knows the epochs so far and what is to be judged");
+    ok(!epoch_stops(c, &sc, 3), "and the best value");
+    et_callback_free(&c);
     et_log_free(&sc.s.log);
 }
 
@@ -265,6 +331,47 @@ note(struct et_sink *sink, const struct et_record *r)
     ((struct notes *)sink)->warnings += r->kind == ET_RECORD_LOG &&
                                         r->level == ET_LOG_WARN &&
                                         strstr(r->text, "nothing was judged");
+}
+
+/* Does the end of a run after EPOCHS, of which C has seen nothing, warn? */
+static bool
+end_warns(struct et_callback *c, struct scene *sc, int64_t epochs, bool stopped)
+{
+    struct notes notes = {.sink = {.write = note}};
+    sc->s.timestamp = (struct et_timestamp){.epoch = epochs};
+    sc->s.stop = stopped;
+    et_log_free(&sc->s.log);
+    need(c->cx, et_log_new(c->cx, &notes.sink, &sc->s.log));
+    need(c->cx, c->type->run(c, ET_EVENT_FIT_END, &sc->s, sc->s.log));
+    sc->s.stop = false;
+    return notes.warnings > 0;
+}
+
+static void
+test_warnings(struct et_ctx *cx)
+{
+    static const char *const passed[] = {EVAL_ACCURACY, "threshold", "2", NULL};
+    struct scene sc;
+    struct et_callback *all[] = {
+        MAKE(cx, "early_stopper", EVAL_ACCURACY),
+        make(cx, "threshold_stopper", passed),
+        MAKE(cx, "early_stopping", "patience", "1"),
+    };
+    scene_open(&sc, cx, "eval", "Accuracy");
+    for (int i = 0; i < 3; i++) {
+        const char *name = all[i]->type->info.name;
+        ok(!end_warns(all[i], &sc, 0, false),
+           "%s: a run without a whole epoch is not warned of", name);
+        ok(!end_warns(all[i], &sc, 1, true), "nor one that was ended early");
+        ok(end_warns(all[i], &sc, 1, false), "one that saw no value is");
+    }
+    ok(!stops(all[1], ET_EVENT_EVAL_END, &sc, 1) && !end_warns(all[1], &sc, 1, false),
+       "one whose value was judged is not");
+    all[1] = resume(all[1], passed);
+    ok(!end_warns(all[1], &sc, 1, false), "nor is it once it is resumed");
+    for (int i = 0; i < 3; i++)
+        et_callback_free(&all[i]);
+    et_log_free(&sc.s.log);
 }
 
 /* How many batches a run of 10 epochs lasts with C, which it frees. */
@@ -392,6 +499,11 @@ test_limit(struct et_ctx *cx, const char *only, const int64_t *want)
                (int)want[i]);
     need(cx, et_trainer_eval(r.trainer));
     is_int(r.state->eval_timestamp.sample, 16, "one outside of fit is whole");
+    e.n = 0;
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(3)));
+    is_int(e.n, 2, "a further fit evaluates after batches 8 and 10");
+    is_int(e.samples[0], want[1], "at the end of an epoch as before");
+    is_int(e.samples[1], want[0], "and within it");
     run_close(&r);
     for (int i = 0; i < 2; i++)
         et_callback_free(&c[i]);
@@ -404,8 +516,10 @@ main(void)
     struct et_alloc_stats stats;
     test_patience(cx);
     test_early_stopping(cx);
+    test_resumed(cx);
     test_comparison(cx);
     test_label(cx);
+    test_warnings(cx);
     test_runs(cx);
     test_limit(cx, "true", (const int64_t[]){4, 16, 4, 16});
     test_limit(cx, "false", (const int64_t[]){4, 4, 4, 4});

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Observers: what they log is what can be computed by hand. */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "core/checkpoint/archive.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -11,20 +14,25 @@
 /* Sums and quotients of a few doubles. */
 #define ROUNDING 1e-12
 
+/* OPTIONS: name, value, ..., NULL. */
 static struct et_callback *
-make(struct et_ctx *cx, const char *name, const char *option, const char *value)
+make_with(struct et_ctx *cx, const char *name, const char *const *options)
 {
     const struct et_callback_class *c = et_callback_find(name);
     struct et_callback *out;
-    void *options = NULL;
+    void *values = NULL;
     if (!c)
         bail("there is no callback %s", name);
-    if (option)
-        need(cx, et_options_new(cx, &c->info,
-                                (const char *const[]){option, value, NULL}, &options));
-    need(cx, et_callback_new(cx, c, options, NULL, &out));
-    et_options_free(&c->info, &options);
+    need(cx, et_options_new(cx, &c->info, options, &values));
+    need(cx, et_callback_new(cx, c, values, NULL, &out));
+    et_options_free(&c->info, &values);
     return out;
+}
+
+static struct et_callback *
+make(struct et_ctx *cx, const char *name, const char *option, const char *value)
+{
+    return make_with(cx, name, (const char *const[]){option, value, NULL});
 }
 
 static void
@@ -60,6 +68,30 @@ batch(struct et_callback *c, struct et_state *s, double seconds)
     fire(c, ET_EVENT_BATCH_END, s);
 }
 
+/* TO is given what a checkpoint of FROM has. */
+static void
+carry(struct et_callback *from, struct et_callback *to)
+{
+    struct et_archive a = {0};
+    eti_archive_begin(&a, from->cx);
+    need(from->cx, from->type->archive(from, &a));
+    need(from->cx, eti_archive_end(&a));
+    need(from->cx, eti_archive_sort(&a));
+    a.source = "test";
+    a.mode = ET_ARCHIVE_LOAD;
+    need(from->cx, to->type->archive(to, &a));
+    eti_archive_release(&a);
+}
+
+/* An evaluation under LABEL that took SECONDS. */
+static void
+evaluation(struct et_callback *c, struct et_state *s, const char *label, double seconds)
+{
+    s->dataloader_label = label;
+    s->eval_timestamp.total_wct = seconds;
+    fire(c, ET_EVENT_EVAL_END, s);
+}
+
 static void
 test_speed(struct et_ctx *cx, struct et_state s)
 {
@@ -93,6 +125,83 @@ test_speed(struct et_ctx *cx, struct et_state s)
     is_near(logged(&s, "time/train"), 360 / 3600.0, ROUNDING, "training time in hours");
     is_near(logged(&s, "time/val"), 248 / 3600.0, ROUNDING, "evaluation apart from it");
     is_near(logged(&s, "time/total"), 608 / 3600.0, ROUNDING, "and both together");
+    drop(&c);
+}
+
+/* 6e9 FLOPs a batch of 2 s, on a device that can do 8e9 a second. */
+static void
+test_speed_of_device(struct et_ctx *cx, struct et_state s)
+{
+    static const char *const options[] = {
+        "window_size", "1", "gpu_flops_available", "8e9", "time_unit", "minutes", NULL};
+    static const struct {
+        const char *name;
+        double want;
+    } rows[] = {
+        {"throughput/batches_per_sec", .5},
+        {"throughput/samples_per_sec", 2},
+        {"throughput/tokens_per_sec", 4},
+        {"throughput/flops_per_sec", 3e9},
+        {"throughput/device/batches_per_sec", .5},
+        {"throughput/device/samples_per_sec", 2},
+        {"throughput/device/tokens_per_sec", 4},
+        {"throughput/device/flops_per_sec", 3e9},
+        {"throughput/device/mfu", 3 / 8.},
+        {"time/train", 4 / 60.},
+        {"time/val", 2},
+        {"time/total", 2 + 4 / 60.},
+    };
+    struct et_callback *c = make_with(cx, "speed_monitor", options);
+    s.timestamp = (struct et_timestamp){0};
+    s.batch_flops = (int64_t)6e9;
+    fire(c, ET_EVENT_INIT, &s);
+    evaluation(c, &s, "eval", 90);
+    batch(c, &s, 2);
+    evaluation(c, &s, "other", 30);
+    batch(c, &s, 2);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        is_near(logged(&s, rows[i].name) / rows[i].want, 1, ROUNDING, "%s is %g",
+                rows[i].name, rows[i].want);
+    struct et_callback *next = make_with(cx, "speed_monitor", options);
+    fire(next, ET_EVENT_INIT, &s);
+    carry(c, next);
+    batch(next, &s, 2);
+    is_near(logged(&s, "time/val"), 2, ROUNDING,
+            "evaluations of before a resume count");
+    drop(&next);
+    drop(&c);
+}
+
+/* Of a run of 8 batches of 3 s, but for the first, which takes 100. */
+static void
+test_remaining_evaluations(struct et_ctx *cx, struct et_state s)
+{
+    struct et_callback *c = make(cx, "runtime_estimator", "time_unit", "seconds");
+    s.timestamp = (struct et_timestamp){0};
+    s.max_duration = ET_BATCHES(8);
+    fire(c, ET_EVENT_INIT, &s);
+    batch(c, &s, 100);
+    batch(c, &s, 3);
+    evaluation(c, &s, "a", 20);
+    batch(c, &s, 3);
+    batch(c, &s, 3);
+    evaluation(c, &s, "a", 40);
+    evaluation(c, &s, "b", 6);
+    batch(c, &s, 3);
+    is_near(logged(&s, "time/remaining_estimate"), 3 * 3 + 2 * 30 + 6, ROUNDING,
+            "an evaluator that came twice in half of the run comes twice more, and one "
+            "that came once comes once");
+    struct et_callback *next = make(cx, "runtime_estimator", "time_unit", "seconds");
+    fire(next, ET_EVENT_INIT, &s);
+    carry(c, next);
+    batch(next, &s, 3);
+    is_near(logged(&s, "time/remaining_estimate"), 2 * 3 + 2 * 30 + 6, ROUNDING,
+            "resumed, it goes on");
+    evaluation(next, &s, "b", 10);
+    batch(next, &s, 3);
+    is_near(logged(&s, "time/remaining_estimate"), 3 + 2 * 30 + 8 * 2 / 3.0, ROUNDING,
+            "what comes later counts as well: two of 8 s in three quarters");
+    drop(&next);
     drop(&c);
 }
 
@@ -145,6 +254,10 @@ test_lr_and_memory(struct et_ctx *cx, struct et_state s)
     et_device_get_memory(s.dev, &m);
     is_near(logged(&s, "memory/current_allocated_mem"), (double)m.current_bytes / 1e9,
             1e-4, "memory in GB, to 5 digits");
+    char five[32];
+    snprintf(five, sizeof five, "%.4e", (double)m.peak_bytes);
+    is_near(logged(&s, "memory/peak_allocated_mem") / (strtod(five, NULL) / 1e9), 1,
+            ROUNDING, "not more and not less");
     ok(m.peak_bytes >= m.current_bytes &&
            fabs(logged(&s, "memory/peak_allocated_mem") / ((double)m.peak_bytes / 1e9) -
                 1) < 1e-4,
@@ -297,7 +410,9 @@ main(void)
     need(NULL, et_ctx_new(&cx));
     run_open(&r, cx, &(struct run_setup){0});
     test_speed(cx, *r.state);
+    test_speed_of_device(cx, *r.state);
     test_remaining(cx, *r.state);
+    test_remaining_evaluations(cx, *r.state);
     test_lr_and_memory(cx, *r.state);
     test_machine(cx, *r.state);
     test_estimate(cx, *r.state);
