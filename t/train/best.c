@@ -206,12 +206,10 @@ test_interrupted(struct et_ctx *cx)
 {
     struct notes notes;
     struct run r;
-    struct et_callback *c = MAKE(cx, "greater_is_better", "true", "load_at_end",
-                                 "false", "save_path", "kept.safetensors");
-    fit(&r, cx, c, NULL, &notes);
-    et_callback_free(&c);
-    c = MAKE(cx, "greater_is_better", "true", "load_at_end", "true", "save_path",
-             "kept.safetensors");
+    struct et_callback *of_run = MAKE(cx, "save_path", "run.safetensors");
+    struct et_callback *c =
+        MAKE(cx, "load_at_end", "true", "save_path", "kept.safetensors");
+    fit(&r, cx, of_run, NULL, &notes);
     bool first = is_best(c, r.state, 4);
     size_t bytes = et_desc_bytes(&r.state->params->values->desc);
     float *trained = malloc(bytes), *now = calloc(1, bytes);
@@ -229,6 +227,7 @@ test_interrupted(struct et_ctx *cx)
     free(now);
     free(trained);
     run_close(&r);
+    et_callback_free(&of_run);
     et_callback_free(&c);
 }
 

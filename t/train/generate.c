@@ -3,10 +3,15 @@
  * often, where a text ends, and how bytes become text. The model's scores of what
  * follows a token are that token's row of a table. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/trainer/generate.h"
+#include "core/trainer/state.h"
+#include "etude/callback.h"
+#include "etude/logger.h"
 #include "etude/nn.h"
+#include "etude/trainer.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
@@ -298,6 +303,104 @@ test_cost(void)
     et_model_free(&gpt);
 }
 
+/* ---- the callback ---- */
+
+/* The texts that were written, and warnings. */
+struct written {
+    struct et_sink sink; /* first */
+    char text[256];
+    int n, warnings;
+};
+
+static void
+keep_text(struct et_sink *sink, const struct et_record *r)
+{
+    struct written *w = (struct written *)sink;
+    if (r->kind != ET_RECORD_LOG)
+        return;
+    w->warnings += r->level == ET_LOG_WARN;
+    w->n += r->level == ET_LOG_INFO;
+    snprintf(w->text, sizeof w->text, "%s", r->text);
+}
+
+/* What the callback with these OPTIONS writes after each of two evaluations. */
+static struct written
+write_with(const char *const *options)
+{
+    const struct et_callback_class *class = et_callback_find("generate");
+    const int64_t shape[] = {2, T};
+    struct written w = {.sink = {.write = keep_text}};
+    struct et_state s = {.cx = cx, .dev = dev, .model = model};
+    struct et_callback *c;
+    struct et_log *log;
+    void *values;
+    need(cx, et_options_new(cx, &class->info, options, &values));
+    need(cx, et_callback_new(cx, class, values, NULL, &c));
+    et_options_free(&class->info, &values);
+    need(cx, et_log_new(cx, &w.sink, &log));
+    need(cx, et_tensor_new(cx, dev, ET_I32, 2, shape, ET_ROW_MAJOR, "x", &s.batch.x));
+    need(cx, class->evaluated(c, &s, log));
+    ok(w.n == 0 && w.warnings == 0, "nothing is written of data that are no text");
+    for (int i = 0; i < 2; i++) {
+        need(cx, class->run(c, ET_EVENT_EVAL_BEFORE_FORWARD, &s, log));
+        need(cx, class->evaluated(c, &s, log));
+    }
+    et_tensor_free(&s.batch.x);
+    et_log_free(&log);
+    class->close(c);
+    et_callback_free(&c);
+    return w;
+}
+
+/* The same options, but for one that is left as it is by default. */
+static void
+test_callback(void)
+{
+    static const char *const all[][2] = {
+        {"prompt", "b"},  {"length", "24"}, {"temperature", "1.7"}, {"top_k", "3"},
+        {"top_p", "0.7"}, {"seed", "5"},    {"tokenizer", "bytes"},
+    };
+    enum { ALL = sizeof all / sizeof *all };
+    static const double share[] = {.4, .3, .2, .1};
+    struct eti_generate how = {
+        .length = 24, .temperature = 1.7, .top_k = 3, .top_p = 0.7, .seed = 5};
+    struct et_tokenizer *t;
+    struct et_encoder *e;
+    struct eti_generated made;
+    struct written whole;
+    char want[64];
+    begin_table();
+    for (int from = 0; from < V; from++)
+        for (int i = 0; i < 4; i++)
+            follow(from, 'b' + i, share[i]);
+    set_table();
+    need(cx, et_tokenizer_open(cx, "bytes", &t));
+    need(cx, et_encoder_new(cx, t, &e));
+    need(cx, eti_generator_text(generator, &how, t, e, "b", 1, &made));
+    snprintf(want, sizeof want, "generate: %s", made.text);
+    et_free(cx, made.text);
+    et_encoder_free(&e);
+    et_tokenizer_free(&t);
+    for (int left_out = ALL - 1; left_out >= -1; left_out--) {
+        const char *options[2 * ALL + 1] = {NULL};
+        int n = 0;
+        for (int i = 0; i < ALL; i++)
+            if (i != left_out) {
+                options[n++] = all[i][0];
+                options[n++] = all[i][1];
+            }
+        whole = write_with(options);
+        if (left_out == ALL - 1)
+            ok(whole.n == 0 && whole.warnings == 1,
+               "without a tokenizer there is none, which is said once");
+        else if (left_out >= 0)
+            ok(whole.n == 2 && strcmp(whole.text, want) != 0, "%s makes it another",
+               all[left_out][0]);
+    }
+    ok(whole.n == 2 && strcmp(whole.text, want) == 0,
+       "the callback writes a text after each evaluation, by all its options");
+}
+
 int
 main(void)
 {
@@ -315,6 +418,7 @@ main(void)
     test_kept("ALiBi", TINY "position\0"
                             "alibi\0");
     test_cost();
+    test_callback();
     eti_generator_free(&generator);
     et_model_free(&model);
     et_device_close(&dev);

@@ -109,6 +109,19 @@ test_rates(struct et_ctx *cx)
            et_optimizer_group(after.r.state->optimizer, 1)->weight_decay == 0 &&
            et_optimizer_group(after.r.state->optimizer, 3)->weight_decay == 1,
        "who watches finds the rate and the decay of each");
+    struct et_callback *c;
+    static const double rates[] = {.1, .025, .2, .3};
+    need(cx, et_callback_new(cx, et_callback_find("lr_monitor"), NULL, NULL, &c));
+    need(cx, c->type->run(c, ET_EVENT_BATCH_END, after.r.state, after.r.state->log));
+    for (int i = 0; i < 4; i++) {
+        char name[32];
+        double rate = 0;
+        snprintf(name, sizeof name, "lr-SGD/group%d", i);
+        ok(et_log_find(after.r.state->log, name, &rate) &&
+               fabs(rate - rates[i]) < 1e-12,
+           "%s is %g", name, rates[i]);
+    }
+    et_callback_free(&c);
     drop(&start);
     drop(&plain);
     drop(&after);

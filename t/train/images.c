@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image_visualizer: the pictures that it writes, pixel by pixel. */
+/* image_visualizer: the pictures that it writes, pixel by pixel. prediction_tracker:
+ * which samples it follows. */
 #include <dirent.h>
 #include <png.h>
 #include <stdio.h>
@@ -7,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/library/tracked.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -54,9 +56,9 @@ is_colour(const struct picture *p, int row, int column, int r, int g, int b)
 }
 
 static struct et_callback *
-make(struct et_ctx *cx, const char *const *options)
+make_of(struct et_ctx *cx, const char *name, const char *const *options)
 {
-    const struct et_callback_class *c = et_callback_find("image_visualizer");
+    const struct et_callback_class *c = et_callback_find(name);
     struct et_callback *out;
     void *values;
     need(cx, et_alloc(cx, c->info.options_size, &values));
@@ -69,7 +71,8 @@ make(struct et_ctx *cx, const char *const *options)
     return out;
 }
 
-#define MAKE(cx, ...) make(cx, (const char *const[]){__VA_ARGS__, NULL})
+#define MAKE(cx, ...)                                                                  \
+    make_of(cx, "image_visualizer", (const char *const[]){__VA_ARGS__, NULL})
 
 /* Pixels of counted image I that differ from what P shows of it, stretched from its
  * least value to its greatest; rounding may take them one apart. */
@@ -180,16 +183,73 @@ test_segmentation(struct et_ctx *cx)
     run_close(&r);
 }
 
+/* Is LINE of EPOCH and BATCH, and of samples with the labels WANT, in any order? */
+static bool
+is_line(const json_t *line, int epoch, int batch, const int32_t want[3])
+{
+    const json_t *labels = json_object_get(line, "label");
+    bool same = json_integer_value(json_object_get(line, "ep")) == epoch &&
+                json_integer_value(json_object_get(line, "ba")) == batch &&
+                json_array_size(labels) == 3;
+    for (int i = 0; same && i < 3; i++) {
+        size_t at = 0;
+        while (at < 3 && json_integer_value(json_array_get(labels, at)) != want[i])
+            at++;
+        same = at < 3;
+    }
+    if (!same) {
+        char *text = json_dumps(line, 0);
+        diag("%s", text ? text : "no line");
+        free(text);
+    }
+    return same;
+}
+
+/* Two epochs of two batches, with an evaluation of two batches after each. */
+static void
+test_tracker(struct et_ctx *cx)
+{
+    char path[512];
+    struct run r;
+    struct et_callback *c = make_of(cx, "prediction_tracker",
+                                    (const char *const[]){"num_samples", "3", NULL});
+    run_open(&r, cx,
+             &(struct run_setup){.callbacks = &c,
+                                 .n_callbacks = 1,
+                                 .evaluate = true,
+                                 .max_duration = ET_EPOCHS(2)});
+    const struct et_batch *first;
+    int32_t want[3];
+    need(cx, et_loader_seek(cx, r.eval, 0, 0));
+    need(cx, et_loader_next(cx, r.eval, &first));
+    memcpy(want, first->field[ET_FIELD_TARGET].host.any, sizeof want);
+    et_loader_release(r.eval, first);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    snprintf(path, sizeof path, "%s/predictions/eval.track.jsonl", scratch_folder());
+    json_t *lines = eti_tracked_read(path);
+    is_int((int64_t)json_array_size(lines), 2, "an evaluation is a line");
+    ok(is_line(json_array_get(lines, 0), 1, 2, want) &&
+           is_line(json_array_get(lines, 1), 2, 4, want),
+       "of the first samples of its first batch, and of when it was");
+    json_decref(lines);
+    run_close(&r);
+    et_callback_free(&c);
+}
+
 /* The fixture removes its folder, but no folder in it. */
 static void
-remove_pictures(void)
+remove_folder(const char *name)
 {
-    DIR *d = opendir(path_of(""));
-    for (struct dirent *e; d && (e = readdir(d));)
-        unlink(path_of(e->d_name));
+    char path[512], file[1024];
+    snprintf(path, sizeof path, "%s/%s", scratch_folder(), name);
+    DIR *d = opendir(path);
+    for (struct dirent *e; d && (e = readdir(d));) {
+        snprintf(file, sizeof file, "%s/%s", path, e->d_name);
+        unlink(file);
+    }
     if (d)
         closedir(d);
-    rmdir(path_of(""));
+    rmdir(path);
 }
 
 int
@@ -200,7 +260,9 @@ main(void)
     test_run(cx, 1);
     test_run(cx, 2);
     test_segmentation(cx);
-    remove_pictures();
+    test_tracker(cx);
+    remove_folder("images");
+    remove_folder("predictions");
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
     et_ctx_free(&cx);

@@ -160,13 +160,24 @@ static void
 test_estimate(struct et_ctx *cx)
 {
     struct run r;
-    struct run_setup s = {
-        .device = fast_device(cx), .n = 32, .batch_size = 16, .evaluate = true};
+    struct run_setup s = {.device = fast_device(cx),
+                          .n = 32,
+                          .batch_size = 16,
+                          .evaluate = true,
+                          .optimizer = "adamw"};
     struct et_estimate e;
     s.dry = true;
     run_open(&r, cx, &s);
     ok(et_trainer_estimate(r.trainer, &e) == ET_OK, "a dry run is estimated");
     ok(e.params > 0 && e.flops_per_sample > 0, "it counts parameters and FLOPs");
+    is_int(e.grad_accum, 1, "a batch is one piece");
+    ok((double)e.train.flops == 16 * e.flops_per_sample && e.eval.flops > 0 &&
+           e.eval.flops < e.train.flops / 2,
+       "an evaluation computes less than half of what a step does");
+    const size_t weights = 4 * (size_t)e.params;
+    ok(e.weights_bytes >= weights && e.weights_bytes < weights + weights / 2 &&
+           e.checkpoint_bytes > 3 * weights,
+       "the weights are a third of a checkpoint with two moments, or less");
     run_close(&r);
     s.dry = false;
     run_open(&r, cx, &s);
