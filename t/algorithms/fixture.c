@@ -50,6 +50,33 @@ refusal(struct et_ctx *cx, const char *name, const char *const *options)
     return take_error(cx);
 }
 
+struct last {
+    struct et_sink sink; /* first */
+    const char *name;
+    double value;
+};
+
+static void
+keep_last(struct et_sink *sink, const struct et_record *r)
+{
+    struct last *last = (struct last *)sink;
+    for (int i = 0; i < r->n; i++)
+        if (strcmp(r->entry[i].name, last->name) == 0)
+            last->value = r->entry[i].value;
+}
+
+double
+last_logged(struct et_ctx *cx, struct run_setup setup, const char *name)
+{
+    struct last last = {.sink = {.write = keep_last}, .name = name, .value = NAN};
+    struct run r;
+    setup.sink = &last.sink;
+    run_open(&r, cx, &setup);
+    need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    run_close(&r);
+    return last.value;
+}
+
 /* ---- formulas ---- */
 
 void

@@ -21,6 +21,9 @@ struct et_algorithm *algorithm(struct et_ctx *cx, const char *name,
 /* Why it cannot be had with them; "" when it can. Borrowed until the next call. */
 const char *refusal(struct et_ctx *cx, const char *name, const char *const *options);
 
+/* What a run by SETUP logs last under NAME; NaN: nothing. */
+double last_logged(struct et_ctx *cx, struct run_setup setup, const char *name);
+
 /* ---- formulas ---- */
 
 struct formula {

@@ -126,6 +126,16 @@ test_run(struct et_ctx *cx)
     ok(memcmp(moments[5], moments[7], sizeof *moments) != 0,
        "running statistics behind it go on");
     et_algorithm_free(&a);
+    a = algorithm(cx, "layer_freezing",
+                  OPTIONS("freeze_start", "0.5", "freeze_level", "0.8"));
+    const struct run_setup setup = {.n = 4,
+                                    .model = "resnet8",
+                                    .max_duration = ET_EPOCHS(2),
+                                    .algorithms = &a,
+                                    .n_algorithms = 1};
+    is_near(last_logged(cx, setup, "layer_freezing/percentage_frozen"), .8, 1e-12,
+            "the part that is logged is that of the run, not of whole layers");
+    et_algorithm_free(&a);
 }
 
 int

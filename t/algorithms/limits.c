@@ -397,6 +397,60 @@ leaves_zero(struct et_ctx *cx, const char *const *options)
     return moved;
 }
 
+/* ---- what a run of few epochs never gets to ---- */
+
+static void
+test_misses(struct et_ctx *cx)
+{
+    static const char resizing[] = "images never have their full size";
+    static const char selection[] = "no batch is ever pruned";
+    static const char freezing[] = "no layer is frozen while it trains";
+    static const char depth[] = "blocks are never left out at drop_rate";
+    static const char ema[] = "the average never begins";
+    static const char swa[] = "the average never becomes the weights";
+    static const struct {
+        const char *name, *options[5];
+        int epochs;
+        const char *misses; /* NULL: nothing */
+    } rows[] = {
+        {"progressive_resizing", {"finetune_fraction", "0.2"}, 4, resizing},
+        {"progressive_resizing", {"finetune_fraction", "0.2"}, 5, NULL},
+        {"selective_backprop", {"start", "0.5", "end", "0.9"}, 1, selection},
+        {"selective_backprop", {"start", "0.5", "end", "0.9"}, 2, NULL},
+        {"selective_backprop", {"start", "0.5", "end", "0.6"}, 3, selection},
+        {"layer_freezing", {"freeze_start", "0.5"}, 2, freezing},
+        {"layer_freezing", {"freeze_start", "0.5"}, 3, NULL},
+        {"stochastic_depth",
+         {"target_layer_name", "ResNetBottleneck", "drop_warmup", "0.5dur"},
+         1,
+         depth},
+        {"stochastic_depth",
+         {"target_layer_name", "ResNetBottleneck", "drop_warmup", "0.5dur"},
+         2,
+         NULL},
+        {"ema", {"half_life", "10ba", "ema_start", "0.7dur"}, 2, ema},
+        {"ema", {"half_life", "10ba", "ema_start", "0.5dur"}, 2, NULL},
+        {"ema", {"half_life", "1ep", "ema_start", "0.7dur"}, 2, NULL},
+        {"swa", {"update_interval", "1ba", "swa_end", "0.9dur"}, 2, swa},
+        {"swa", {"update_interval", "1ba", "swa_end", "0.9dur"}, 10, NULL},
+        {"swa", {"update_interval", "1ep", "swa_end", "0.9dur"}, 2, NULL},
+        {"cutmix", {NULL}, 1, NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct et_component *c = &et_algorithm_find(rows[i].name)->info;
+        char said[512] = "";
+        void *values;
+        need(cx, et_options_new(cx, c, rows[i].options, &values));
+        bool misses =
+            eti_method_misses(c, values, ET_EPOCHS(rows[i].epochs), said, sizeof said);
+        ok(misses == (rows[i].misses != NULL) &&
+               (!misses || strstr(said, rows[i].misses)),
+           "%s in %d epochs: %s", rows[i].name, rows[i].epochs,
+           misses ? said : "gets there");
+        et_options_free(c, &values);
+    }
+}
+
 int
 main(void)
 {
@@ -408,6 +462,7 @@ main(void)
     test_mixed(cx);
     test_selection(cx);
     test_shrinking(cx);
+    test_misses(cx);
 #define ADAPTIVE "clipping_type", "adaptive", "clipping_threshold", "0.5"
     ok(leaves_zero(cx, OPTIONS(ADAPTIVE)), "weights of zero have a gradient");
     ok(!leaves_zero(cx, OPTIONS(ADAPTIVE, "compat", "true")), "and in compat none");

@@ -150,6 +150,22 @@ test_run(struct et_ctx *cx)
     ok(!seen.is_leaf[0] && seen.is_leaf[9],
        "at full size the batch is the loader's own");
 
+    static const char *const logged[] = {"progressive_resizing/height",
+                                         "progressive_resizing/width",
+                                         "progressive_resizing/scale_factor"};
+    static const double want[] = {3, 4, .5};
+    for (int i = 0; i < 3; i++) {
+        struct et_algorithm *a =
+            algorithm(cx, "progressive_resizing", OPTIONS("size_increment", "2"));
+        const struct run_setup setup = {.n = 4,
+                                        .model = "resnet8",
+                                        .max_duration = ET_BATCHES(2),
+                                        .algorithms = &a,
+                                        .n_algorithms = 1};
+        is_near(last_logged(cx, setup, logged[i]), want[i], 1e-12, "%s", logged[i]);
+        et_algorithm_free(&a);
+    }
+
     run(cx, OPTIONS("mode", "crop", "size_increment", "2", "delay_fraction", "0.7"),
         10);
     is_int(seen.w[5], 4, "a crop has the same size");

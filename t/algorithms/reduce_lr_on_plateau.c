@@ -213,6 +213,10 @@ test_scales(struct et_ctx *cx)
     is_near(t.groups.min_rate, .2, 0, "and the largest lower bound holds");
     eti_groups_begin(&t);
     is_near(t.groups.scale, 1, 0, "for one batch");
+    is_near(t.groups.min_rate, 0, 0, "which goes for the bound, too");
+    et_state_scale_rate(&t.state, .5, .2);
+    et_state_scale_rate(&t.state, .5, .1);
+    is_near(t.groups.min_rate, .2, 0, "of which the order is no matter");
 }
 
 int

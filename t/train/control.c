@@ -261,6 +261,29 @@ test_greatest_rate(struct et_ctx *cx)
     free(r.params);
 }
 
+/* Where the recipe's own is greater it is the most that a rate may be. */
+static void
+test_great_recipe(struct et_ctx *cx)
+{
+    static const char text[] =
+        "max_duration: 12ba\nseed: 17\n"
+        "model: {name: resnet8}\n" IMAGE_DATA "optimizer: {name: sgd, lr: 20}\n";
+    static const struct ask asks[] = {{1, "set optimizer.lr 20.001"},
+                                      {1, "set optimizer.lr 15"},
+                                      {1, "set optimizer.lr 15.001"}};
+    struct result r;
+    struct desk d =
+        desk_train(cx, &(struct how){.text = text, .ask = asks, .n = 3, .stop = 2}, &r);
+    is_str(d.answer[0],
+           "refused: optimizer.lr 20.001 outside (0, 20]: etude rerun takes any",
+           "a rate above a recipe's 20 is refused");
+    is_str(d.answer[1], "was 20", "one below it is taken");
+    is_str(d.answer[2],
+           "refused: optimizer.lr 15.001 outside (0, 15]: etude rerun takes any",
+           "which is the most from then on");
+    free(r.params);
+}
+
 /* What one may set on the way acts on what is trained then. */
 static void
 test_effects(struct et_ctx *cx, const struct result *plain)
@@ -374,6 +397,37 @@ test_newest(struct et_ctx *cx)
     free(whole.params);
 }
 
+/* As above, but what is asked at 5 is refused: the log's request stands. */
+static void
+test_refused_newest(struct et_ctx *cx)
+{
+    static const struct ask all[] = {{2, "set optimizer.lr 0.004"},
+                                     {6, "set optimizer.lr 0.02"}};
+    static const struct ask anew[] = {{5, "set optimizer.lr 11"}};
+    struct et_request replay[ROOM];
+    struct result whole, first, rest;
+    int n = 0;
+    (void)desk_train(cx, &(struct how){.text = RUN, .ask = all, .n = 2}, &whole);
+    for (int i = 0; i < whole.n_commands; i++)
+        n += et_request_replay(whole.command[i], whole.ba[i], &replay[n]);
+    (void)desk_train(
+        cx, &(struct how){.text = RUN, .ask = all, .n = 1, .stop = 4, .saved = true},
+        &first);
+    struct desk d = desk_train(cx,
+                               &(struct how){.text = RUN,
+                                             .ask = anew,
+                                             .n = 1,
+                                             .resumed = true,
+                                             .replay = replay,
+                                             .n_replay = n},
+                               &rest);
+    ok(d.n_refused == 1 && same_params(&rest, &whole),
+       "what is refused takes nothing away that the log has");
+    free(rest.params);
+    free(first.params);
+    free(whole.params);
+}
+
 int
 main(void)
 {
@@ -389,10 +443,12 @@ main(void)
         test_levels(cx);
         test_pause(cx, &plain);
         test_greatest_rate(cx);
+        test_great_recipe(cx);
         test_stop(cx, &plain);
         test_effects(cx, &plain);
         test_replay(cx);
         test_newest(cx);
+        test_refused_newest(cx);
         free(plain.params);
     }
     desk_clear();

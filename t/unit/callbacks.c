@@ -7,6 +7,7 @@
 #include <sys/statvfs.h>
 
 #include "core/checkpoint/archive.h"
+#include "etude/comm.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -265,6 +266,62 @@ test_lr_and_memory(struct et_ctx *cx, struct et_state s)
     drop(&c);
 }
 
+/* Of three ranks the second has three times as much as the first, the third twice. */
+static et_status
+gather_three(void *self, const struct et_comm_call *call, char *why, size_t why_size)
+{
+    static const double times[] = {1, 3, 2};
+    const double *in = call->in;
+    double *out = call->out;
+    const int64_t n = call->n / (int64_t)sizeof *in;
+    (void)self, (void)why, (void)why_size;
+    for (int r = 0; call->kind == ET_COMM_ALL_GATHER && r < 3; r++)
+        for (int64_t i = 0; i < n; i++)
+            out[r * n + i] = times[r] * in[i];
+    return ET_OK;
+}
+
+static void
+leave(void *self, bool failed)
+{
+    (void)self, (void)failed;
+}
+
+static void
+test_memory_of_ranks(struct et_ctx *cx, struct et_state s)
+{
+    static const struct et_comm_class three = {"three", gather_three, leave};
+    static const char *const names[] = {"memory/current_allocated_mem",
+                                        "memory/peak_allocated_mem"};
+    static const struct {
+        const char *ending;
+        double times;
+    } rows[] = {{"_avg", 2}, {"_min", 1}, {"_max", 3}};
+    struct et_callback *c =
+        make(cx, "memory_monitor", "dist_aggregate_batch_interval", "2");
+    char name[64];
+    for (s.rank = 0; s.rank < 2; s.rank++) {
+        need(cx, et_comm_new(cx, &three, NULL, s.rank, 3, &s.comm));
+        s.timestamp.batch = 4;
+        fire(c, ET_EVENT_BATCH_END, &s);
+        for (size_t i = 0; i < 6; i++) {
+            double own = logged(&s, names[i / 3]);
+            snprintf(name, sizeof name, "%s%s", names[i / 3], rows[i % 3].ending);
+            if (s.rank == 0) /* five digits of each */
+                is_near(logged(&s, name) / own, rows[i % 3].times, 3e-4, "%s", name);
+            else
+                ok(isnan(logged(&s, name)) && isnan(own), "rank 1 does not log %s",
+                   name);
+        }
+        s.timestamp.batch = 5;
+        fire(c, ET_EVENT_BATCH_END, &s);
+        ok(isnan(logged(&s, name)) && isnan(logged(&s, names[0])) == (s.rank == 1),
+           "within the interval rank 0 logs its own alone");
+        et_comm_close(&s.comm);
+    }
+    drop(&c);
+}
+
 /* What a sample says of memory and disk agrees with itself and with the system. */
 static void
 test_machine(struct et_ctx *cx, struct et_state s)
@@ -414,6 +471,7 @@ main(void)
     test_remaining(cx, *r.state);
     test_remaining_evaluations(cx, *r.state);
     test_lr_and_memory(cx, *r.state);
+    test_memory_of_ranks(cx, *r.state);
     test_machine(cx, *r.state);
     test_estimate(cx, *r.state);
     test_series(cx, *r.state);
