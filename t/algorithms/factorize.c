@@ -135,6 +135,24 @@ test_refusals(struct et_ctx *cx)
     et_module_free(&linear);
 }
 
+static void
+test_logged(struct et_ctx *cx)
+{
+    static const char *const names[] = {"factorize/num_conv2d_replacements",
+                                        "factorize/num_linear_replacements"};
+    static const int want[] = {8, 0};
+    for (int i = 0; i < 2; i++) {
+        struct et_algorithm *a = algorithm(cx, "factorize",
+                                           OPTIONS("min_channels", "16", "min_features",
+                                                   "10", "latent_features", "0.25"));
+        const struct run_setup setup = {
+            .model = "resnet8", .n = 4, .algorithms = &a, .n_algorithms = 1};
+        is_int((int64_t)last_logged(cx, setup, names[i]), want[i],
+               "of nine convolutions and a small linear layer: %s", names[i]);
+        et_algorithm_free(&a);
+    }
+}
+
 int
 main(void)
 {
@@ -146,6 +164,7 @@ main(void)
     test_convs(&f);
     test_golden(&f);
     test_refusals(cx);
+    test_logged(cx);
     formula_close(&f);
     check_told(cx, "factorize", OPTIONS("min_channels", "16"), "resnet8",
                "factorize: 8 of 9 convolutions");
