@@ -142,6 +142,71 @@ test_fit(void)
     is_int(records_of(folder), records, "nor has its log of the second evaluation");
 }
 
+/* ---- every number of a state ---- */
+
+/* After the second batch of the second epoch. */
+static et_status
+read_numbers(void *data, enum et_event event, const struct et_state *s)
+{
+    const struct et_timestamp *ts = et_state_get_timestamp(s);
+    const struct {
+        const char *name;
+        double want;
+    } number[] = {
+        {"epoch", 1},
+        {"batch", 6},
+        {"sample", 96},
+        {"token", 0},
+        {"batch_size", 16},
+        {"batch_in_epoch", 2},
+        {"seconds", ts->total_wct},
+        {"grad_accum", 2},
+        {"lr", 0.1},
+    };
+    bool *read = data;
+    double got, loss;
+    if (event != ET_EVENT_BATCH_END || ts->batch != 6)
+        return ET_OK;
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++)
+        ok(et_state_number(s, number[i].name, &got) && got == number[i].want,
+           "a state's number %s is %g: %g", number[i].name, number[i].want, got);
+    ok(et_state_number(s, "loss", &loss) &&
+           et_state_number(s, "loss/train/total", &got) && loss == got && loss > 0,
+       "its loss is what is logged of the batch");
+    int named = 0, metrics = 0;
+    for (const char *name; (name = et_state_number_name(s, named)); named++) {
+        metrics += strcmp(name, "metrics/eval/Accuracy") == 0;
+        if (!et_state_number(s, name, &got))
+            ok(false, "%s, which is named, has a number", name);
+        for (int k = 0; k < named; k++)
+            if (strcmp(et_state_number_name(s, k), name) == 0)
+                ok(false, "%s is named once", name);
+    }
+    ok(named > 2 && metrics == 1, "what is logged is named, with the last evaluation");
+    ok(!et_state_number_name(s, named + 1), "and nothing behind it");
+    *read = true;
+    return ET_OK;
+}
+
+static void
+test_numbers(void)
+{
+    bool read = false;
+    struct et_session *s;
+    const struct et_override change = {ET_OVERRIDE_SET, "grad_accum=2"};
+    const struct et_session_options o = {.device = "ref",
+                                         .overrides = &change,
+                                         .n_overrides = 1,
+                                         .no_directory = true,
+                                         .events = ET_ON(BATCH_END),
+                                         .fn = read_numbers,
+                                         .data = &read};
+    need(cx, et_session_open(cx, recipe, &o, NULL, &s));
+    need(cx, et_session_fit(s));
+    ok(read, "a program reads them while the run trains");
+    et_session_close(&s);
+}
+
 /* Outputs of the model of S for the same numbers. */
 static void
 predict(struct et_session *s, float out[2][10])
@@ -404,6 +469,7 @@ main(void)
              write_file("session.yaml", text, strlen(text), false));
     snprintf(folder, sizeof folder, "%s/run", scratch_folder());
     test_fit();
+    test_numbers();
     test_runs();
     test_trainer();
     test_ends();

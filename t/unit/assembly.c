@@ -166,6 +166,40 @@ test_never(void)
     et_recipe_free(&r);
 }
 
+/* What is wrong is told with its place in the recipe's keys, however deep it lies, and
+ * with its line and column. */
+static void
+test_places(void)
+{
+    static const struct {
+        const char *set, *place;
+    } row[] = {
+        {"scheduler={name: linear_with_warmup, t_warmup: 1ba, t_max: 3ba}",
+         "scheduler: "},
+        {"scheduler=[{name: constant}, {name: linear_with_warmup, t_warmup: 1ba, "
+         "t_max: 3ba}]",
+         "scheduler.1: "},
+        {"optimizer.groups=[{match: a, scheduler: {name: constant}}, {match: b, "
+         "scheduler: {name: linear_with_warmup, t_warmup: 1ba, t_max: 3ba}}]",
+         "optimizer.groups.1.scheduler: "},
+        {"optimizer={name: adam, betas: [0.5, 0.6, 0.7]}", "optimizer: "},
+        {"callbacks=[{name: speed_monitor}, {weights_saver: {name: a/b}}]",
+         "callbacks.weights_saver: "},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *set[] = {row[i].set, NULL};
+        struct eti_assembly a;
+        struct et_recipe *r = read_recipe(plain, set);
+        et_status status = eti_assemble(cx, r, &usual, &a);
+        const char *why = et_error_get(cx)->message;
+        ok(status == ET_EINVAL && strstr(why, row[i].place) != NULL,
+           "%s is refused at its place: %s", row[i].set, why);
+        et_error_clear(cx);
+        eti_assembly_release(&a);
+        et_recipe_free(&r);
+    }
+}
+
 static void
 test_outcomes(void)
 {
@@ -463,6 +497,7 @@ main(void)
         bail("no folder");
     test_values();
     test_never();
+    test_places();
     test_outcomes();
     test_ranks();
     test_threads();

@@ -326,6 +326,97 @@ test_chart(struct et_ctx *cx)
     clean();
 }
 
+static const char small_picture[] =
+    "<text x=\"84.0\" y=\"28.0\" class=\"t\">calm &amp; heron</text>\n"
+    "<text x=\"84.0\" y=\"64.0\" class=\"h\">loss</text>\n"
+    "<path class=\"g\" d=\"M84 219.6H840\"/>\n"
+    "<text x=\"76.0\" y=\"223.6\" text-anchor=\"end\">1</text>\n"
+    "<path class=\"g\" d=\"M84 161.5H840\"/>\n"
+    "<text x=\"76.0\" y=\"165.5\" text-anchor=\"end\">2</text>\n"
+    "<path class=\"g\" d=\"M84 103.3H840\"/>\n"
+    "<text x=\"76.0\" y=\"107.3\" text-anchor=\"end\">3</text>\n"
+    "<path class=\"a\" d=\"M84.0 256.0v5\"/>\n"
+    "<text x=\"84.0\" y=\"274.0\" text-anchor=\"middle\">0</text>\n"
+    "<path class=\"a\" d=\"M195.2 256.0v5\"/>\n"
+    "<text x=\"195.2\" y=\"274.0\" text-anchor=\"middle\">5</text>\n"
+    "<path class=\"a\" d=\"M306.4 256.0v5\"/>\n"
+    "<text x=\"306.4\" y=\"274.0\" text-anchor=\"middle\">10</text>\n"
+    "<path class=\"a\" d=\"M417.5 256.0v5\"/>\n"
+    "<text x=\"417.5\" y=\"274.0\" text-anchor=\"middle\">15</text>\n"
+    "<path class=\"a\" d=\"M528.7 256.0v5\"/>\n"
+    "<text x=\"528.7\" y=\"274.0\" text-anchor=\"middle\">20</text>\n"
+    "<path class=\"a\" d=\"M639.9 256.0v5\"/>\n"
+    "<text x=\"639.9\" y=\"274.0\" text-anchor=\"middle\">25</text>\n"
+    "<path class=\"a\" d=\"M751.1 256.0v5\"/>\n"
+    "<text x=\"751.1\" y=\"274.0\" text-anchor=\"middle\">30</text>\n"
+    "<path class=\"a\" d=\"M84 96V256.0H840\"/>\n"
+    "<text x=\"462.0\" y=\"292.0\" text-anchor=\"middle\">finished batches</text>\n"
+    "<path class=\"m\" d=\"M684.4 96v160\"><title>resumed</title></path>\n"
+    "<text x=\"680.4\" y=\"108.0\" class=\"s\" text-anchor=\"end\">resumed</text>\n"
+    "<path class=\"m\" d=\"M284.1 96v160\"><title>early</title></path>\n"
+    "<text x=\"288.1\" y=\"108.0\" class=\"s\">early</text>\n"
+    "<path class=\"l\" stroke=\"#0072b2\" d=\"M172.9 161.5L395.3 190.5L617.6 "
+    "103.3L840.0 248.7\"/>\n"
+    "<circle fill=\"#0072b2\" cx=\"172.9\" cy=\"161.5\" r=\"2.5\"/>\n"
+    "<circle fill=\"#0072b2\" cx=\"395.3\" cy=\"190.5\" r=\"2.5\"/>\n"
+    "<circle fill=\"#0072b2\" cx=\"617.6\" cy=\"103.3\" r=\"2.5\"/>\n"
+    "<circle fill=\"#0072b2\" cx=\"840.0\" cy=\"248.7\" r=\"2.5\"/>\n"
+    "<path class=\"l\" stroke=\"#0072b2\" d=\"M84.0 82h16\"/>\n"
+    "<text x=\"105.0\" y=\"86.0\">loss/train/total</text>\n"
+    "<text x=\"84.0\" y=\"330.0\" class=\"h\">Accuracy [fraction]</text>\n"
+    "<path class=\"g\" d=\"M84 471.1H840\"/>\n"
+    "<text x=\"76.0\" y=\"475.1\" text-anchor=\"end\">0.4</text>\n"
+    "<path class=\"g\" d=\"M84 412.9H840\"/>\n"
+    "<text x=\"76.0\" y=\"416.9\" text-anchor=\"end\">0.6</text>\n"
+    "<path class=\"a\" d=\"M84.0 522.0v5\"/>\n"
+    "<text x=\"84.0\" y=\"540.0\" text-anchor=\"middle\">0</text>\n"
+    "<path class=\"a\" d=\"M195.2 522.0v5\"/>\n"
+    "<text x=\"195.2\" y=\"540.0\" text-anchor=\"middle\">5</text>\n"
+    "<path class=\"a\" d=\"M306.4 522.0v5\"/>\n"
+    "<text x=\"306.4\" y=\"540.0\" text-anchor=\"middle\">10</text>\n"
+    "<path class=\"a\" d=\"M417.5 522.0v5\"/>\n"
+    "<text x=\"417.5\" y=\"540.0\" text-anchor=\"middle\">15</text>\n"
+    "<path class=\"a\" d=\"M528.7 522.0v5\"/>\n"
+    "<text x=\"528.7\" y=\"540.0\" text-anchor=\"middle\">20</text>\n"
+    "<path class=\"a\" d=\"M639.9 522.0v5\"/>\n"
+    "<text x=\"639.9\" y=\"540.0\" text-anchor=\"middle\">25</text>\n"
+    "<path class=\"a\" d=\"M751.1 522.0v5\"/>\n"
+    "<text x=\"751.1\" y=\"540.0\" text-anchor=\"middle\">30</text>\n"
+    "<path class=\"a\" d=\"M84 362V522.0H840\"/>\n"
+    "<text x=\"462.0\" y=\"558.0\" text-anchor=\"middle\">finished batches</text>\n"
+    "<path class=\"m\" d=\"M684.4 362v160\"><title>resumed</title></path>\n"
+    "<path class=\"m\" d=\"M284.1 362v160\"><title>early</title></path>\n"
+    "<path class=\"l\" stroke=\"#0072b2\" d=\"M395.3 514.7L840.0 369.3\"/>\n"
+    "<circle fill=\"#0072b2\" cx=\"395.3\" cy=\"514.7\" r=\"2.5\"/>\n"
+    "<circle fill=\"#0072b2\" cx=\"840.0\" cy=\"369.3\" r=\"2.5\"/>\n"
+    "<path class=\"l\" stroke=\"#0072b2\" d=\"M84.0 348h16\"/>\n"
+    "<text x=\"105.0\" y=\"352.0\">metrics/eval/Accuracy (1 not finite)</text>\n"
+    "</svg>\n";
+
+/* The whole picture of a small log: each place, tick and line of it. */
+static void
+test_picture(struct et_ctx *cx)
+{
+    static const double loss[] = {2, 1.5, 3, 0.5};
+    struct et_run *run = begin(cx);
+    for (int i = 0; i < 4; i++) {
+        if (i == 3)
+            write_records(run, ET_RECORD_RESUME, 27, NULL, NULL, 0);
+        batch(run, 10 * i + 4, loss[i]);
+    }
+    evaluation(run, 14, 0.25);
+    write_records(run, ET_RECORD_ANNOTATION, 9, "early", NULL, 0);
+    evaluation(run, 34, INFINITY);
+    evaluation(run, 34, 0.75);
+    et_run_close(&run);
+    char *text = text_of(cx, eti_export_svg, "^loss|^metrics");
+    const char *picture = strstr(text, "<text");
+    is_str(picture ? picture : "", small_picture,
+           "a chart is drawn to the last of its places");
+    free(text);
+    clean();
+}
+
 /* More notes than a chart has room for: the first ones are there. */
 static void
 test_many_marks(struct et_ctx *cx)
@@ -551,6 +642,7 @@ main(void)
     test_lines(cx);
     test_tensorboard(cx);
     test_chart(cx);
+    test_picture(cx);
     test_many_marks(cx);
     test_units(cx);
     test_spans(cx);

@@ -419,6 +419,70 @@ pool_sizes(void)
     et_graph_free(&g);
 }
 
+/* What is left at the end has a window of its own where sizes are rounded up. */
+static void
+pool_ends(void)
+{
+    static const struct {
+        int ceil_mode;
+        int64_t want[2];
+    } rows[] = {{0, {2, 3}}, {1, {3, 4}}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct et_pool2d_options o = {.kernel = 2,
+                                            .ceil_mode = rows[i].ceil_mode};
+        struct et_pool2d_options said = o;
+        int64_t shape[] = {1, 5, 7};
+        struct et_module *m;
+        struct et_tensor *x;
+        struct et_graph *g;
+        must(et_max_pool2d_class.adapt(cx, &said, shape));
+        must(et_module_new(cx, &et_max_pool2d_class, &o, &m));
+        must(et_tensor_new(cx, dev, ET_F32, 4, (int64_t[]){1, 1, 5, 7},
+                           ET_CHANNELS_LAST, NULL, &x));
+        must(et_graph_new(cx, dev, &g));
+        struct et_forward f = {.g = g};
+        const struct et_tensor *y = et_forward(&f, m, x);
+        ok(y && y->desc.shape[2] == rows[i].want[0] &&
+               y->desc.shape[3] == rows[i].want[1] && shape[1] == rows[i].want[0] &&
+               shape[2] == rows[i].want[1],
+           "5 x 7 are pooled by two to %lld x %lld, rounded %s",
+           (long long)rows[i].want[0], (long long)rows[i].want[1],
+           rows[i].ceil_mode ? "up" : "down");
+        et_graph_free(&g);
+        et_tensor_free(&x);
+        et_module_free(&m);
+    }
+}
+
+/* What attention adds to a key: as much less as it is farther away, by the head. Where
+ * only what is before counts, one row does for all queries: what is the same for all
+ * keys does not matter. */
+static void
+distances(void)
+{
+    enum { HEADS = 2, MOST = 5 };
+    struct et_attention_options causal = {.d_model = 4, .n_heads = HEADS};
+    struct et_module *m;
+    must(et_module_new(cx, &et_attention_class, &causal, &m));
+    struct et_param *p = &((struct et_attention_module *)m)->alibi;
+    for (int64_t most = MOST - 2; most <= MOST; most += 2) { /* the second replaces */
+        int wrong = 0;
+        must(et_attention_set_alibi(cx, m, most));
+        const struct et_desc *d = &p->desc;
+        ok(d->ndim == 4 && d->shape[0] == 1 && d->shape[1] == HEADS &&
+               d->shape[2] == 1 && d->shape[3] == most,
+           "%lld distances for each head", (long long)most);
+        float got[HEADS * MOST];
+        must(et_param_read(cx, p, "alibi", 0, got, HEADS * most));
+        for (int head = 0; head < HEADS; head++)
+            for (int64_t key = 0; key < most; key++)
+                wrong += got[head * most + key] !=
+                         (float)(exp2(-4.0 * (head + 1)) * (double)key);
+        is_int(wrong, 0, "times the slope of each head");
+    }
+    et_module_free(&m);
+}
+
 /* Is what the residual block CLASS makes of X as large as it says? Its shortcut has
  * parameters where CHANGES, else it is the identity. */
 static bool
@@ -677,6 +741,7 @@ main(void)
 {
     must(et_ctx_new(&cx));
     slopes();
+    distances();
     names();
     shared();
     initialisers();
@@ -688,6 +753,7 @@ main(void)
     freezing();
     must(et_device_open(cx, "ref", 0, 1, &dev));
     pool_sizes();
+    pool_ends();
     block_sizes();
     blur();
     statistics();
