@@ -48,7 +48,7 @@ put_node(const struct et_node *n)
     const struct et_desc *y = &n->out[0].desc;
     if (n->op->flags & ET_OPF_VIEW)
         return;
-    put("%s ", n->op->name);
+    put("%s%s", n->op->name, y->ndim > 1 ? " " : "");
     for (int i = 1; i < y->ndim; i++)
         put("%s%lld", i > 1 ? "x" : "", (long long)y->shape[i]);
     if (n->op->id == ET_OP_conv2d || n->op->id == ET_OP_conv2d_grad_input) {
