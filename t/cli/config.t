@@ -84,6 +84,12 @@ EDITOR=true run config edit
 says "$mine" "# color: where neither" "a new file lists the keys"
 VISUAL=false run config edit
 exits 64 "an editor that fails is said"
+mkdir bin
+printf '#!/bin/sh\necho "$1" >opened\n' >bin/vi
+chmod +x bin/vi
+VISUAL='' EDITOR='' PATH="$PWD/bin:$PATH" run config edit
+[ "$(cat opened)" = "$mine" ]
+ok $? "with VISUAL and EDITOR empty config edit opens the file with vi"
 cat >bad <<'C'
 colour: never
 C

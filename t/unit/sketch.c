@@ -388,6 +388,20 @@ test_moves(void)
            !eti_sketch_is_on(d, "ema"),
        "and undo says what it undoes");
     eti_sketch_free(&d);
+    static const char commented[] = LEAST "algorithms:\n"
+                                          "  mixup:  # mixes\n"
+                                          "    alpha: 0.3\n"
+                                          "  # averages\n"
+                                          "  ema:  # late\n"
+                                          "    half_life: 7ba  # long\n";
+    static const char *const last_first[] = {"ema", "mixup", "mixup", "ema"};
+    d = sketch_of(commented);
+    for (int i = 0; i < 4; i++)
+        if (eti_sketch_toggle(d, last_first[i]) != ET_OK)
+            bail("toggle");
+    is_str(d->text, commented,
+           "and with their comments, if the last that went off comes back first");
+    eti_sketch_free(&d);
     d = sketch_of(LEAST "algorithms: {ema: false}\n");
     ok(eti_sketch_toggle(d, "ema") == ET_OK &&
            strstr(d->text, "algorithms: {ema: {}}") != NULL,
