@@ -363,41 +363,58 @@ test_facts(void)
     free(bytes);
 }
 
-/* Whichever block a disk has lost, of the size that they have. */
+/* Writes over block AT of the index; false where it has none. */
+static bool
+lose_block(struct et_ctx *cx, int at)
+{
+    enum { STEP = 4096 }; /* that of SQLite's pages, and of disks */
+    char junk[STEP];
+    struct stat st;
+    off_t from = (off_t)at * STEP;
+    (void)update(cx, false);
+    memset(junk, 0x55, sizeof junk);
+    if (stat(DB, &st) != 0 || from + STEP > st.st_size)
+        return false;
+    FILE *f = fopen(DB, "r+b");
+    if (!f || fseeko(f, from, SEEK_SET) != 0 || fwrite(junk, STEP, 1, f) != 1)
+        bail("%s cannot be damaged", DB);
+    fclose(f);
+    notices[0] = '\0';
+    return true;
+}
+
+/* Whichever block a disk has lost. */
 static void
 test_damage(struct et_ctx *cx)
 {
-    enum { STEP = 4096 }; /* and that of SQLite's pages */
-    char whole[200], junk[STEP];
-    struct stat st;
-    int wrong = 0, tried = 0;
-    memset(junk, 0x55, sizeof junk);
+    char whole[200];
+    int wrong[2] = {0}, tried = 0;
     (void)update(cx, false);
     struct eti_index *x = open_index(cx);
     need(cx, eti_index_update(x, "runs", false));
     snprintf(whole, sizeof whole, "%s", listed(cx, x, 0));
     eti_index_close(&x);
-    for (off_t at = 0;; at += STEP) {
-        (void)update(cx, false);
-        if (stat(DB, &st) != 0 || at + STEP > st.st_size)
-            break;
-        FILE *f = fopen(DB, "r+b");
-        if (!f || fseeko(f, at, SEEK_SET) != 0 || fwrite(junk, STEP, 1, f) != 1)
-            bail("%s cannot be damaged", DB);
-        fclose(f);
-        notices[0] = '\0';
+    for (; lose_block(cx, tried); tried++) {
         x = open_index(cx);
         bool fine = eti_index_update(x, "runs", false) == ET_OK &&
                     strcmp(listed(cx, x, 0), whole) == 0;
-        if (!fine)
-            diag("damage at %lld: %s", (long long)at, et_error_get(cx)->message);
-        et_error_clear(cx);
-        wrong += !fine;
-        tried++;
         eti_index_close(&x);
+        x = open_index(cx);
+        json_t *names = NULL;
+        bool are_named = eti_index_update(x, "runs", false) == ET_OK &&
+                         lose_block(cx, tried) && eti_index_names(x, &names) == ET_OK &&
+                         strcmp(ends(names), whole) == 0;
+        eti_index_close(&x);
+        if (!fine || !are_named)
+            diag("block %d: %s", tried, et_error_get(cx)->message);
+        et_error_clear(cx);
+        wrong[0] += !fine;
+        wrong[1] += !are_named;
     }
-    is_int(wrong, 0, "whichever of its %d blocks is damaged, the list is as it was",
+    is_int(wrong[0], 0, "whichever of its %d blocks is damaged, the list is as it was",
            tried);
+    is_int(wrong[1], 0,
+           "the names are all there though a block is lost after the update");
 }
 
 /* A run of the odd recipe whose evaluation came to VALUE. */
