@@ -148,7 +148,8 @@ test_logged(struct et_ctx *cx)
         const struct run_setup setup = {
             .model = "resnet8", .n = 4, .algorithms = &a, .n_algorithms = 1};
         is_int((int64_t)last_logged(cx, setup, names[i]), want[i],
-               "of nine convolutions and a small linear layer: %s", names[i]);
+               "a network of nine convolutions and a small linear layer logs %s",
+               names[i]);
         et_algorithm_free(&a);
     }
 }

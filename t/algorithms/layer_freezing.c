@@ -133,8 +133,9 @@ test_run(struct et_ctx *cx)
                                     .max_duration = ET_EPOCHS(2),
                                     .algorithms = &a,
                                     .n_algorithms = 1};
-    is_near(last_logged(cx, setup, "layer_freezing/percentage_frozen"), .8, 1e-12,
-            "the part that is logged is that of the run, not of whole layers");
+    is_near(
+        last_logged(cx, setup, "layer_freezing/percentage_frozen"), .8, 1e-12,
+        "layer_freezing logs the part of the run that is frozen, not of whole layers");
     et_algorithm_free(&a);
 }
 

@@ -397,7 +397,7 @@ leaves_zero(struct et_ctx *cx, const char *const *options)
     return moved;
 }
 
-/* ---- what a run of few epochs never gets to ---- */
+/* ---- methods that a run of few epochs never uses ---- */
 
 static void
 test_misses(struct et_ctx *cx)
@@ -446,7 +446,7 @@ test_misses(struct et_ctx *cx)
         ok(misses == (rows[i].misses != NULL) &&
                (!misses || strstr(said, rows[i].misses)),
            "%s in %d epochs: %s", rows[i].name, rows[i].epochs,
-           misses ? said : "gets there");
+           misses ? said : "nothing is missed");
         et_options_free(c, &values);
     }
 }

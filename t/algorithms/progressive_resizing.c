@@ -162,7 +162,8 @@ test_run(struct et_ctx *cx)
                                         .max_duration = ET_BATCHES(2),
                                         .algorithms = &a,
                                         .n_algorithms = 1};
-        is_near(last_logged(cx, setup, logged[i]), want[i], 1e-12, "%s", logged[i]);
+        is_near(last_logged(cx, setup, logged[i]), want[i], 1e-12,
+                "a run logs %s of its last batch", logged[i]);
         et_algorithm_free(&a);
     }
 

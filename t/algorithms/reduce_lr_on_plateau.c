@@ -213,10 +213,11 @@ test_scales(struct et_ctx *cx)
     is_near(t.groups.min_rate, .2, 0, "and the largest lower bound holds");
     eti_groups_begin(&t);
     is_near(t.groups.scale, 1, 0, "for one batch");
-    is_near(t.groups.min_rate, 0, 0, "which goes for the bound, too");
+    is_near(t.groups.min_rate, 0, 0, "a new batch begins without a lower bound, too");
     et_state_scale_rate(&t.state, .5, .2);
     et_state_scale_rate(&t.state, .5, .1);
-    is_near(t.groups.min_rate, .2, 0, "of which the order is no matter");
+    is_near(t.groups.min_rate, .2, 0,
+            "the largest lower bound holds in whichever order the bounds come");
 }
 
 int

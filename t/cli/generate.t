@@ -72,17 +72,17 @@ run generate fond-lynx 12 --top-p 1.5
 exits 64 "a probability above 1: exit 64"
 run generate fond-lynx 123 --length 20 --json
 is "$(sed -nE 's/^ *("[a-z_]*"): ([0-9a-z"]*).*/\1 \2/p' out | tr '\n' ' ')" \
-    '"prompt" "123" "text" "123 "prompt_tokens" 3 "tokens" 20 "ended" false ' "as JSON it has the tokens of the prompt and those after it"
+    '"prompt" "123" "text" "123 "prompt_tokens" 3 "tokens" 20 "ended" false ' "generate --json prints the tokens of the prompt and those after it"
 run generate fond-lynx 123
 cp out text
 run generate fond-lynx 123 --length 200 --temperature 0.8 --top-k 0 --top-p 1 --seed 17
 cmp -s text out
-ok $? "what is not said is 200 tokens, 0.8, all of them, and the seed 17"
+ok $? "generate's defaults are 200 tokens, temperature 0.8, no top-k or top-p, and seed 17"
 for option in '--length 199' '--temperature 0.9' '--top-k 3' '--top-p 0.9' '--seed 18'; do
     # shellcheck disable=SC2086
     run generate fond-lynx 123 $option
     cmp -s text out
-    is "$code $?" "0 1" "$option is another text"
+    is "$code $?" "0 1" "$option changes the text"
 done
 for option in '--temperature 101' '--top-k 1000000001' '--seed 4294967296' '--top-p 1.01' '--top-k 2x'; do
     # shellcheck disable=SC2086
@@ -90,13 +90,13 @@ for option in '--temperature 101' '--top-k 1000000001' '--seed 4294967296' '--to
     exits 64 "$option: exit 64"
 done
 run generate fond-lynx 123 --length 1 --temperature 100 --top-k 1000000000 --top-p 1 --seed 4294967295
-exits 0 "the largest of each is taken"
+exits 0 "generate takes the largest value of each option"
 printf '\033[31m\342\200\256x\ty' >prompts.txt
 run generate fond-lynx --prompts prompts.txt --length 0
-is "$(cat out)" "$(printf '\\x1b[31m\\u202ex\ty')" "what a text would do to the terminal is shown instead"
+is "$(cat out)" "$(printf '\\x1b[31m\\u202ex\ty')" "generate shows a text's control characters instead of sending them to the terminal"
 printf '{"prompt": "7"}' >prompts.ndjson
 run generate fond-lynx --prompts prompts.ndjson --length 0
-is "$(cat out)" 7 "a last line may lack its end"
+is "$(cat out)" 7 "the last line of a file of prompts may lack its line end"
 printf '\n\r\n' >prompts.txt
 run generate fond-lynx --prompts prompts.txt
 exits 65 "a file without a prompt: exit 65"

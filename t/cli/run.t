@@ -284,24 +284,24 @@ is "$(grep -c '"ev":"eval"' long/metrics.jsonl)" 0 "which then has no result"
 until_true '[ "$(field pipe/run.json state)" = "\"finished\" " ]'
 is "$(field pipe/run.json state)" '"finished" ' "a reader that leaves does not end a run"
 
-# ---- what a run came to, for a program
+# ---- the summary of a run, for a program
 
 tiny one.yaml
 run train one.yaml --run_name brief-owl --run_directory brief --json --progress none
 is "$(tr -d ' \n' <out | sed -E 's/(seconds|Accuracy|CrossEntropy)":[0-9.e+-]+/\1":_/g')" \
     "{\"name\":\"brief-owl\",\"directory\":\"brief\",\"state\":\"finished\",\"exit_code\":0,\"ba\":2,\"sp\":16,\"train_seconds\":_,\"metrics\":{\"metrics/eval/Accuracy\":_,\"metrics/eval/CrossEntropy\":_}}" \
-    "--json: what the run came to, as one document"
+    "train --json prints a summary of the run as one document"
 is "$(sed -nE 's|^ *"metrics/eval/Accuracy": ([0-9.]*).*|\1|p' out | cut -c 1-6)" \
-    "$(sed -nE 's|.*"metrics/eval/Accuracy": ([0-9.]*).*|\1|p' brief/report.json | cut -c 1-6)" "each metric with its own value"
+    "$(sed -nE 's|.*"metrics/eval/Accuracy": ([0-9.]*).*|\1|p' brief/report.json | cut -c 1-6)" "the summary gives each metric its own value"
 run train one.yaml --run_name brief-elk --run_directory elk --progress none -q
-is "$(cat out)" "" "-q: nothing"
+is "$(cat out)" "" "train -q prints nothing"
 run train one.yaml --run_name brief-asp --run_directory asp --progress none --until 3ba --json max_duration=9ba
-exits 75 "one that ends before"
-is "$(tr -d ' \n' <out | grep -o '"state":.*"sp":[0-9]*')" '"state":"preempted","exit_code":75,"ba":4,"sp":32' "says how far it has come"
-says err 'etude train --resume asp' "and how it goes on"
+exits 75 "a run that --until ends before its max_duration exits 75"
+is "$(tr -d ' \n' <out | grep -o '"state":.*"sp":[0-9]*')" '"state":"preempted","exit_code":75,"ba":4,"sp":32' "the summary of a run that was stopped tells how far the run has come"
+says err 'etude train --resume asp' "a run that was stopped says how to resume it"
 seq -f 'an old line %g' 40 >asp/logs/rank0.txt
 run train --resume asp --progress none --until 6ba
 is "$(sed -n 's/^    //p' err)" "$(sed '/stopped after batch/,$d' asp/logs/rank0.txt | tail -n 20)" \
-    "below what went wrong stand the last twenty lines of the log before it"
-says err '    an old line 40' "those of another time, too"
+    "a run that is stopped prints the last twenty lines of its log from before the stop"
+says err '    an old line 40' "the lines that a stop prints include those of an earlier session"
 finish

@@ -186,15 +186,15 @@ cp "$log" whole.txt
     echo '2027-01-02T03:04:08Z error end'
 } >"$log"
 run logs calm-heron
-is "$(sed 's/.* //' out | tr '\n' ' ')" "printed hot level low end " "logs has all that a rank said"
+is "$(sed 's/.* //' out | tr '\n' ' ')" "printed hot level low end " "logs prints all lines of a rank"
 run logs calm-heron --level info
-is "$(sed 's/.* //' out | tr '\n' ' ')" "printed hot level end " "--level info but what is below that"
+is "$(sed 's/.* //' out | tr '\n' ' ')" "printed hot level end " "logs --level info leaves out lines below info"
 run logs calm-heron --json --level warn
 is "$(cat out)" '{"t":"2027-01-02T03:04:05Z","level":"warn","text":"hot"}
-{"t":"2027-01-02T03:04:08Z","level":"error","text":"end"}' "--json its parts"
+{"t":"2027-01-02T03:04:08Z","level":"error","text":"end"}' "logs --json prints each line as an object of time, level and text"
 run logs calm-heron --json
 is "$(sed -n '1p;3p' out)" '{"t":null,"level":"","text":"a line that a library printed"}
-{"t":null,"level":"","text":"2027-01-02T03:04:06Z warning is no level"}' "what is no line of a log has no time"
+{"t":null,"level":"","text":"2027-01-02T03:04:06Z warning is no level"}' "logs --json gives a line that is not of the log's form no time and no level"
 mv whole.txt "$log"
 
 # One that goes on, and then has no process any more.

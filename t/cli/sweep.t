@@ -99,7 +99,7 @@ refuse "too many" 64 'combinations, and a sweep has at most 1000 runs' s.yaml \
     seed=1,2,3,4,5,6,7,8,9,10,11 optimizer.lr=1,2,3,4,5,6,7,8,9,10 model.hidden=1,2,3,4,5,6,7,8,9,10
 refuse "no jobs" 64 "--jobs: expected 1 to 64, got '0'" s.yaml seed=1,2 -j 0
 refuse "a sweep that there is not" 66 'runs/nobody.sweep is no sweep that was begun' --resume nobody
-# The whole of a plan, in which all values differ.
+# A whole plan, in which all values differ.
 cp s.yaml my.own.yaml
 run sweep my.own.yaml --dry-run --json --halving 2 --metric 'loss/train/total' --recipe-folder . \
     model.layers=1,2 seed=7 --unset scheduler --alg 'ema(half_life=2ba)' --no-alg mixup model.hidden=8,16
@@ -115,10 +115,10 @@ tr -d '\n' >want <<'J'
 "folder":".","metric":"loss/train/total"}
 J
 is "$(tr -d ' \n' <out)" "$(cat want)" \
-    "has what all runs share, what differs, and where recipes lie"
+    "a sweep's plan has what all runs share, what differs, and where recipes lie"
 rm my.own.yaml
 
-# plans WANT ARGS...: the settings of the runs that are planned, one after another
+# plans WANT ARGS...: the settings of each run that the sweep plans
 plans() {
     want=$1
     shift
@@ -133,44 +133,44 @@ plans 'eval_data={name: text_bytes, path: s.yaml, seq_len: 8}|eval_data=[]|' \
 printf 'seed=1  model.hidden=8 # seed=3\r\n#\nseed=2' >two
 plans "seed=1 model.hidden=8|seed=2|" --list two
 run sweep s.yaml --dry-run "seed=$(seq -s , 1 99)"
-is "$(tail -n 1 out)" "s-99  seed=99" "the last of 99 runs"
+is "$(tail -n 1 out)" "s-99  seed=99" "a sweep of 99 runs numbers them with two digits"
 run sweep s.yaml --dry-run "seed=$(seq -s , 1 100)"
-is "$(sed -n '1p;100p' out | tr '\n' '|')" "s-001  seed=1|s-100  seed=100|" "and of a hundred"
+is "$(sed -n '1p;100p' out | tr '\n' '|')" "s-001  seed=1|s-100  seed=100|" "a sweep of 100 runs numbers them with three digits"
 refuse "a range of one value" 64 'seed=2..2: a range goes up' s.yaml seed=2..2 --random 3 --dry-run
-refuse "a logarithm of nothing" 64 'optimizer.lr=0..1:log: a range goes up, from above 0' s.yaml optimizer.lr=0..1:log --random 3 --dry-run
-refuse "less than one run" 64 "--random: expected 1 to 1000, got '0'" s.yaml seed=1,2 --random 0 --dry-run
-refuse "more than a thousand" 64 "--random: expected 1 to 1000, got '1001'" s.yaml seed=1..2000 --random 1001 --dry-run
-refuse "a rest that is no number" 64 "--random: expected 1 to 1000, got '3x'" s.yaml seed=1,2 --random 3x --dry-run
-refuse "halving of one" 64 "--halving: expected 2 to 1000, got '1'" s.yaml seed=1,2 --halving 1 --dry-run
+refuse "a logarithmic range that begins at 0" 64 'optimizer.lr=0..1:log: a range goes up, from above 0' s.yaml optimizer.lr=0..1:log --random 3 --dry-run
+refuse "fewer than one random run" 64 "--random: expected 1 to 1000, got '0'" s.yaml seed=1,2 --random 0 --dry-run
+refuse "more than a thousand random runs" 64 "--random: expected 1 to 1000, got '1001'" s.yaml seed=1..2000 --random 1001 --dry-run
+refuse "a number of random runs with a letter behind it" 64 "--random: expected 1 to 1000, got '3x'" s.yaml seed=1,2 --random 3x --dry-run
+refuse "halving by one" 64 "--halving: expected 2 to 1000, got '1'" s.yaml seed=1,2 --halving 1 --dry-run
 refuse "a seed that is too large" 64 "--seed: expected 0 to 4294967295, got '4294967296'" s.yaml seed=1,2 --random 2 --seed 4294967296 --dry-run
-refuse "a word that is cut off" 64 "--jobs: expected 1 to 64, got '2x'" s.yaml seed=1,2 -j 2x --dry-run
-refuse "more jobs than there may be" 64 "--jobs: expected 1 to 64, got '65'" s.yaml seed=1,2 -j 65 --dry-run
+refuse "a number of jobs with a letter behind it" 64 "--jobs: expected 1 to 64, got '2x'" s.yaml seed=1,2 -j 2x --dry-run
+refuse "more jobs than 64" 64 "--jobs: expected 1 to 64, got '65'" s.yaml seed=1,2 -j 65 --dry-run
 printf '# nothing\n\n' >none
 refuse "a list without settings" 64 '--list none has no settings' s.yaml --list none --dry-run
-refuse "a list and a value that differs" 64 '--list has what differs, so seed has one value' s.yaml --list two seed=1,2 --dry-run
-# Lines of a thousand settings, and one more.
+refuse "a list beside a key with several values" 64 '--list has what differs, so seed has one value' s.yaml --list two seed=1,2 --dry-run
+# A list of a thousand settings, and one of a thousand and one.
 seq 1 1000 | sed 's/^/seed=/' >thousand
 { cat thousand; echo seed=0; } >more
-refuse "a list that is too long" 64 '--list more: more than 1000 runs' s.yaml --list more --dry-run
+refuse "a list of more than a thousand runs" 64 '--list more: more than 1000 runs' s.yaml --list more --dry-run
 run sweep s.yaml --dry-run optimizer.lr=1..1000:log model.hidden=8..512:log --random 200 --seed 9
 is "$(awk '{ split($2, a, "="); split($3, b, "=")
     if (a[2] !~ /^[0-9]+$/ || a[2] < 1 || a[2] > 1000 || b[2] !~ /^[0-9]+$/) bad++
     low += a[2] < 31.6; half += b[2] < 64 }
     END { print bad + 0, (low > 80 && low < 120), (half > 80 && half < 120) }' out)" "0 1 1" \
-    "whole numbers are drawn from the logarithm, too"
+    "--random draws whole numbers evenly over the logarithm of a range"
 run sweep s.yaml --dry-run optimizer.lr=0.5..1.5 --random 200
 is "$(awk '{ split($2, a, "="); if (a[2] < .5 || a[2] > 1.5) bad++; low += a[2] < 1 }
-    END { print bad + 0, (low > 80 && low < 120), NR }' out)" "0 1 200" "others from all of the range"
+    END { print bad + 0, (low > 80 && low < 120), NR }' out)" "0 1 200" "--random draws fractions evenly over the whole of a range"
 cp out first
 run sweep s.yaml --dry-run optimizer.lr=0.5..1.5 --random 200 --seed 17
-is "$(cmp out first && echo same)" same "which is drawn by the seed 17 where none is given"
+is "$(cmp out first && echo same)" same "--random draws with the seed 17 where none is given"
 run sweep s.yaml --dry-run optimizer.lr=0.5..1.5 --random 200 --seed 18
-is "$(cmp -s out first || echo others)" others "and otherwise by another"
+is "$(cmp -s out first || echo others)" others "--random draws other values with another seed"
 rungs() {
     want=$1
     shift
     run sweep s.yaml --dry-run "$@"
-    is "$(grep '^to ' out | tr '\n' '|')" "$want" "the rungs of $*"
+    is "$(grep '^to ' out | tr '\n' '|')" "$want" "sweep plans the rungs of $*"
 }
 rungs "" --halving 4 seed=1,2,3
 rungs "to 3ep: all of 4, then 1|" --halving 4 seed=1,2,3,4

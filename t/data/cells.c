@@ -16,7 +16,7 @@ static struct et_ctx *cx;
 
 /* ---- cells ---- */
 
-/* What the cells of TEXT are, each with the line and column where it begins: to OUT. */
+/* Writes the cells of TEXT to OUT, each with the line and column where it begins. */
 static void
 cells_of(const char *text, char separator, char *out, size_t size)
 {
@@ -65,7 +65,10 @@ test_cells(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char got[256];
         cells_of(rows[i].text, rows[i].separator, got, sizeof got);
-        is_str(got, rows[i].want, "cells of text %d, and where each begins", (int)i);
+        is_str(
+            got, rows[i].want,
+            "the cells of text %d have their contents and the places where they begin",
+            (int)i);
     }
 }
 
@@ -82,8 +85,8 @@ test_numbers(void)
         const struct eti_cell cell = {.text = (char *)rows[i].text};
         double v;
         const bool is = eti_cell_number(&cell, &v);
-        ok(is == !isnan(rows[i].want) && (!is || v == rows[i].want), "'%s' is %s",
-           rows[i].text, is ? "a number" : "none");
+        ok(is == !isnan(rows[i].want) && (!is || v == rows[i].want),
+           "the cell '%s' is %s", rows[i].text, is ? "a number" : "no number");
     }
 }
 
@@ -108,7 +111,8 @@ try_open(struct opened *o, const char *name, const char *path, const char *const
 
 #define SET(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* TEXT as a file, opened as NAME; SAYS: of the refusal, NULL: it is opened. */
+/* Opens TEXT as a file of the data set NAME. SAYS: a part of the sentence that refuses
+ * it; NULL: it is opened. */
 static void
 expect(struct opened *o, const char *name, const char *text, const char *const *set,
        const char *says)
@@ -122,11 +126,11 @@ expect(struct opened *o, const char *name, const char *text, const char *const *
         return;
     }
     const char *said = take_error(cx);
-    ok(status != ET_OK && strstr(said, says), "refused: %s", said);
+    ok(status != ET_OK && strstr(said, says), "a data set is refused: %s", said);
     et_dataset_close(&o->data);
 }
 
-/* Number K of field I of sample AT, which lies there as long as the data are open. */
+/* Number K of field I of sample AT, valid as long as the data are open. */
 static double
 number(const struct opened *o, int64_t at, int i, int k)
 {
@@ -151,13 +155,14 @@ test_separators(void)
     static const char text[] = "a;b\n1;5\n2;7\n";
     expect(&o, "table", text, SET("separator", ";", "test_fraction", "0"), NULL);
     ok(o.data->facts.n_samples == 2 && number(&o, 1, 1, 0) == 7,
-       "cells may stand between other characters");
+       "a table's cells may be separated by another character than a comma");
     et_dataset_close(&o.data);
     expect(&o, "table", text, SET("separator", ";;"), "';;' is not one character");
     expect(&o, "table", text, SET("separator", "''"), "'' is not one character");
 }
 
-/* Mean 4 and deviation sqrt(6) of the values 1, 4, 7 in 'a'; 'c' is always 5. */
+/* The values 1, 4, 7 of column 'a' have mean 4 and deviation sqrt(6); 'c' is always 5.
+ */
 static void
 test_standards(void)
 {
@@ -172,9 +177,11 @@ test_standards(void)
         const double y = k & 2 ? 30 / sqrt(1400.0 / 3) : 60;
         ok(fabs(number(&o, 2, 0, 0) - a) < 1e-6 && number(&o, 2, 0, 1) == c &&
                fabs(number(&o, 2, 1, 0) - y) < 1e-5,
-           "numbers %s and the target %s; a column of one number has no deviation",
+           "a table has numbers %s and the target %s; a column of equal numbers "
+           "becomes 0",
            k & 1 ? "standardised" : "as they are", k & 2 ? "standardised" : "as it is");
-        is_int(o.data->facts.bytes, 3 * 3 * 4, "three numbers a row, of four bytes");
+        is_int(o.data->facts.bytes, 3 * 3 * 4,
+               "a table counts three numbers of four bytes for each row");
         et_dataset_close(&o.data);
     }
 }
@@ -192,13 +199,13 @@ test_kinds(void)
             wrong += number(&o, i, 0, k) != (k == place[i]);
         wrong += number(&o, i, 1, 0) != class[i];
     }
-    is_int(wrong, 0, "kinds that are numbers go by their values: 9, 10, 100");
+    is_int(wrong, 0, "categories that are numbers are ordered by value: 9, 10, 100");
     et_dataset_close(&o.data);
     expect(&o, "table", "x,y\n1,a\n2,7\n3,12\n", SET("test_fraction", "0"), NULL);
     ok(et_facts_classes(&o.data->facts) == 3 &&
            strcmp(o.data->facts.class_names[0], "7") == 0 &&
            strcmp(o.data->facts.class_names[2], "a") == 0 && number(&o, 1, 1, 0) == 0,
-       "where the first label is a text, all are classes");
+       "a target whose first label is a text has its labels as classes");
     et_dataset_close(&o.data);
     expect(&o, "table", "x,y\na,1\n,2\n", SET("categorical", "[x]"),
            "rows.csv:3:1: the cell of column 'x' is empty");
@@ -206,7 +213,7 @@ test_kinds(void)
            "rows.csv:3:3: 'b' in column 'y' is not a number");
 }
 
-/* 1000 kinds, and one more; 4096 columns, and one more. */
+/* Tables of 1000 categories and of one more; of 4096 columns and of one more. */
 static void
 test_most(void)
 {
@@ -220,7 +227,8 @@ test_most(void)
                n == 1000 ? NULL
                          : "1002:1: column 'x' has more than 1000 different values");
         if (n == 1000)
-            is_int(o.data->facts.field[0].shape[0], 1000, "a column has 1000 kinds");
+            is_int(o.data->facts.field[0].shape[0], 1000,
+                   "a column may have 1000 categories");
         et_dataset_close(&o.data);
     }
     for (int n = 4096; n <= 4097; n++) {
@@ -232,12 +240,14 @@ test_most(void)
         expect(&o, "table", text, SET("test_fraction", "0"),
                n == 4096 ? NULL : "more than 4096 columns");
         if (n == 4096)
-            is_int(o.data->facts.field[0].shape[0], 4095, "or 4096 columns");
+            is_int(o.data->facts.field[0].shape[0], 4095,
+                   "a table may have 4096 columns");
         et_dataset_close(&o.data);
     }
 }
 
-/* How many of ten rows are to test with; both parts in the order of the file. */
+/* Each test_fraction of ten rows leaves so many to test; both parts keep the file's
+ * order. */
 static void
 test_fractions(void)
 {
@@ -264,8 +274,8 @@ test_fractions(void)
             et_dataset_close(&o.data);
         }
         ok(n[0] == 10 - rows[i].want && n[1] == rows[i].want && falls == 0,
-           "%s of ten rows are %d to test, in the file's order", rows[i].fraction,
-           n[1]);
+           "a test_fraction of %s leaves %d of ten rows to test, in the file's order",
+           rows[i].fraction, n[1]);
     }
     struct opened o;
     expect(&o, "table", text, SET("test_fraction", "1"),
@@ -291,12 +301,12 @@ test_paths(void)
            SET("file_column", "file", "target", "[y]", "images", "/pictures"), NULL);
     ok(strcmp(file_at(&o, 0), "/pictures/a.png") == 0 &&
            strcmp(file_at(&o, 1), "/q/c.png") == 0,
-       "paths begin at the folder of pictures, but for whole ones");
+       "relative paths of pictures begin at the option images, absolute ones stay");
     et_dataset_close(&o.data);
     expect(&o, "csv_images", text, SET("file_column", "z", "target", "[y]"), NULL);
     snprintf(want, sizeof want, "%s/d/e.png", scratch_folder());
     ok(strcmp(file_at(&o, 0), "/r/b.png") == 0 && strcmp(file_at(&o, 1), want) == 0,
-       "or at the file's own");
+       "relative paths of pictures begin at the CSV file's folder by default");
     et_dataset_close(&o.data);
     expect(&o, "csv_images", text, SET("file_column", "z"),
            "column 'z' is of the pictures, and the target too");
@@ -308,7 +318,8 @@ test_paths(void)
            "rows.csv:3:1: the picture has no name");
 }
 
-/* What labels are, of a column y of four: their type, how many classes, and each. */
+/* The type, the number of classes and the values that the four labels of column y
+ * become. */
 static void
 test_labels(void)
 {
@@ -344,15 +355,15 @@ test_labels(void)
         for (int k = 0; k < 4; k++)
             wrong += (rows[i].classes ? l->label[k] : (double)l->values[k]) !=
                      rows[i].want[k];
-        is_int(wrong, 0, "labels %s, %s, %s, %s are %s", rows[i].labels[0],
+        is_int(wrong, 0, "the labels %s, %s, %s, %s are read as %s", rows[i].labels[0],
                rows[i].labels[1], rows[i].labels[2], rows[i].labels[3],
                rows[i].classes ? "classes" : "numbers");
         et_dataset_close(&o.data);
     }
 }
 
-/* Of several columns the one that is wrong is named, and the line where its row
- * begins. */
+/* A fault in one of several target columns names this column, and the line where its
+ * row begins. */
 static void
 test_named(void)
 {
@@ -370,7 +381,7 @@ test_named(void)
     static const float want[] = {3, 1, 6, 4, 9, 7, 12, 10};
     ok(o.data->facts.field[1].shape[0] == 2 &&
            memcmp(l->values, want, sizeof want) == 0,
-       "several columns are the target in the order that names them");
+       "several target columns come in the order of the option target");
     et_dataset_close(&o.data);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cache of decoded pictures: how large each is in it, what it is of, what is said
- * of it, and what becomes of one that is damaged. */
+/* The cache of decoded pictures: how large pictures in it are, which options need a
+ * cache of their own, what is logged of it, and what happens to a damaged one. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ enum { PATH_MOST = 1024 };
 
 static struct et_ctx *cx;
 
-/* The path of NAME in the test's folder; the folders that it lies in are made. */
+/* The path of NAME in the test's folder; makes the folders in which it lies. */
 static const char *
 place(const char *name)
 {
@@ -35,7 +35,7 @@ place(const char *name)
     return path;
 }
 
-/* A picture of H x W whose bytes are all different from their neighbours. */
+/* Writes a picture of H x W whose bytes all differ from their neighbours. */
 static void
 put(const char *name, int64_t h, int64_t w)
 {
@@ -59,7 +59,7 @@ struct opened {
     struct et_sample sample;
 };
 
-/* NAME of the data set, opened with its cache in FOLDER, and SET besides. */
+/* Opens NAME as a data set of TYPE, with its cache in FOLDER and the options SET. */
 static et_status
 try_open(struct opened *o, const char *type, const char *name, const char *folder,
          const char *const *set)
@@ -97,7 +97,7 @@ read_at(struct opened *o, int64_t at)
     return &o->sample;
 }
 
-/* How many caches FOLDER has; the path of the last of them to PATH. */
+/* Returns how many caches FOLDER has; writes the path of the last of them to PATH. */
 static int
 caches(const char *folder, char path[PATH_MOST])
 {
@@ -138,7 +138,7 @@ hear(void *data, enum et_log_level level, const char *text)
         heard.unread += unread[-1] - '0';
 }
 
-/* ---- how large ---- */
+/* ---- how large pictures in the cache are ---- */
 
 static void
 test_sizes(void)
@@ -161,7 +161,7 @@ test_sizes(void)
     need(cx, try_open(&o, "imagefolder", "sides", "kept", SET("cache_size", "9")));
     int wrong = 0;
     for (int i = 0; i < N; i++) {
-        /* Those of a come first: 0, 2, 4, 6, then 1, 3, 5, 7. */
+        /* Pictures of folder a come first: 0, 2, 4, 6, then 1, 3, 5, 7. */
         const int at = i % 2 ? (N + 1) / 2 + i / 2 : i / 2;
         const struct et_sample *s = read_at(&o, at);
         const struct et_pixels *p = &s->v[0].pixels;
@@ -172,22 +172,23 @@ test_sizes(void)
         bytes += 3 * rows[i].kept_h * rows[i].kept_w;
     }
     is_int(wrong, 0,
-           "short sides are at most 9, long ones go with them, small pictures "
-           "are as they are, and all have their labels");
+           "the cache shrinks short sides to 9 and long sides in proportion, leaves "
+           "small pictures alone, and keeps all labels");
     finish(&o);
-    is_int(caches("kept", path), 1, "there is a cache");
-    ok(stat(path, &st) == 0 && st.st_size == bytes, "of as many bytes as pixels take");
+    is_int(caches("kept", path), 1, "a data set of pictures makes one cache");
+    ok(stat(path, &st) == 0 && st.st_size == bytes,
+       "the cache has as many bytes as its pixels take");
     eti_size_text(bytes, text, sizeof text);
-    is_str(heard.about, text, "which was said before");
+    is_str(heard.about, text, "the size of the cache was logged before it was made");
     ok(strstr(heard.said, "imagefolder: 8 pictures are decoded once, with short sides "
                           "of at most 9 pixels, into ") != NULL,
-       "with what is made: %s", heard.said);
-    is_int(heard.unread, 0, "and of none that could not be read");
+       "the log says what is put into the cache: %s", heard.said);
+    is_int(heard.unread, 0, "the log tells of no picture that could not be read");
 }
 
-/* ---- what it is of ---- */
+/* ---- what a cache belongs to ---- */
 
-/* Each option that changes pixels has a cache of its own, and finds it again. */
+/* Each option that changes pixels has its own cache, which is found again. */
 static void
 test_of(void)
 {
@@ -204,30 +205,32 @@ test_of(void)
             struct opened o;
             need(cx, try_open(&o, "imagefolder", "sides", "own", sets[i]));
             is_int(read_at(&o, 0)->v[0].pixels.C, i == 2 ? 1 : 3,
-                   "what is kept has the channels that are asked for");
+                   "cached pictures have the channels that the options ask for");
             finish(&o);
         }
-    is_int(caches("own", path), 4, "other sizes, channels and pictures are others");
-    is_int(heard.made, 4, "each made once");
-    for (int i = 0; i < 2; i++) { /* as many of them, of one size */
+    is_int(caches("own", path), 4,
+           "other sizes, channels and pictures have caches of their own");
+    is_int(heard.made, 4, "each of four caches is made once");
+    for (int i = 0; i < 2; i++) { /* as many pictures, of one size */
         struct opened o;
         put(i ? "names/b/0.png" : "other/a/0.png", 5, 5);
         need(cx,
              try_open(&o, "imagefolder", i ? "names" : "other", "names-kept", sets[0]));
         finish(&o);
     }
-    is_int(caches("names-kept", path), 2, "pictures of other names are others");
+    is_int(caches("names-kept", path), 2,
+           "pictures of other names have a cache of their own");
     heard.made -= 2;
     put("sides/a/2.png", 12, 12);
     struct opened o;
     need(cx, try_open(&o, "imagefolder", "sides", "own", sets[0]));
     ok(heard.made == 5 && caches("own", path) == 4 &&
            read_at(&o, 1)->v[0].pixels.W == 8,
-       "one of a picture that was changed is made again, in its place");
+       "the cache of a picture that has changed is made again in its place");
     finish(&o);
 }
 
-/* ---- what cannot be read ---- */
+/* ---- pictures that cannot be read ---- */
 
 static void
 test_unread(void)
@@ -250,46 +253,47 @@ test_unread(void)
     need(cx, try_open(&o, "segmentation", "odd", "odds",
                       SET("num_classes", "9", "cache_size", "100")));
     is_int(heard.unread, 3,
-           "masks of another size and what is no picture are not kept");
+           "pictures without a mask of their size, and a file that is no picture, are "
+           "not cached");
     const struct et_sample *s = read_at(&o, 0);
     ok(s->v[0].pixels.data && s->v[1].pixels.H == 6 && s->v[1].pixels.W == 10 &&
            s->v[1].pixels.data[59] == 0,
-       "a pair that fits is");
+       "a picture with a mask of its size is cached");
     for (int i = 1; i < 4; i++) {
         s = read_at(&o, i);
         ok(!s->v[0].pixels.data && s->v[0].data && s->v[0].file &&
                strstr(s->v[0].file, "/odd/images/") && s->v[1].data,
-           "number %d is read from its files", i);
+           "picture %d, which is not cached, is read from its files", i);
     }
     struct eti_decoder d = {.codec = NULL};
     ok(eti_sample_decode(o.data, 3, 0, &d, &o.sample, &why, &broken) == ET_EFORMAT &&
            strstr(why.message, "odd/images/3.png: ") && !broken,
-       "and named: %s", why.message);
+       "a picture that cannot be decoded is named: %s", why.message);
     eti_decoder_free(&d);
     finish(&o);
 }
 
-/* ---- what is damaged ---- */
+/* ---- damaged caches ---- */
 
-/* The cache is a head of 24 bytes, then 16 for each picture: where it begins, in eight,
- * its height and its width. */
+/* The cache is a head of 24 bytes, then 16 bytes for each picture: its offset in eight,
+ * its height and its width in four each. */
 static void
 test_damaged(void)
 {
     static const struct {
-        int64_t offset; /* 0: as it is */
+        int64_t offset; /* 0: it stays */
         int32_t h, w;
         const char *what;
         bool good;
     } rows[] = {
         {0, 8, 8, "as it was", true},
-        {0, 0, 0, "that is none", true},
+        {0, 0, 0, "of no pixels", true},
         {0, 0, 8, "without a height", false},
         {0, 8, 0, "without a width", false},
-        {0, -8, 8, "of less than nothing", false},
-        {1, 8, 8, "in the head", false},
-        {1 << 20, 8, 8, "behind the end", false},
-        {0, 1 << 30, 1 << 30, "larger than any", false},
+        {0, -8, 8, "of a negative height", false},
+        {1, 8, 8, "that lies in the head", false},
+        {1 << 20, 8, 8, "that lies behind the file's end", false},
+        {0, 1 << 30, 1 << 30, "that is larger than any file", false},
     };
     char path[PATH_MOST], copy[PATH_MOST + 8];
     struct opened o;
@@ -315,14 +319,15 @@ test_damaged(void)
         const char *said = take_error(cx);
         ok(rows[i].good ? s == ET_OK
                         : s == ET_EFORMAT && strstr(said, ": damaged at entry 1: "),
-           "a picture %s: %s", rows[i].what, said);
+           "a cache with a picture %s: %s", rows[i].what, said);
         finish(&again);
         if (pwrite(fd, bytes, (size_t)n, 0) != n)
             bail("cannot mend %s", copy);
         close(fd);
     }
     heard = (struct heard){0};
-    for (int i = 0; i < 3; i++) { /* the head: what it is, of what, of how many */
+    for (int i = 0; i < 3;
+         i++) { /* the head: the format, the pictures' key, their number */
         int fd = open(copy, O_RDWR);
         const uint8_t other = 0x5a;
         if (pwrite(fd, &other, 1, 8 * i) != 1)
@@ -331,7 +336,7 @@ test_damaged(void)
         need(cx, try_open(&o, "imagefolder", "one", "damaged", SET("cache_size", "8")));
         finish(&o);
     }
-    is_int(heard.made, 3, "one whose head is another is made again");
+    is_int(heard.made, 3, "a cache whose head is changed is made again");
 }
 
 int

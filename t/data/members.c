@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What lies where in files of many samples: members of tar files, columns of MDS shards
- * and the numbers in them, and the names that a pattern stands for. */
+ * and the numbers in them; and the names that a pattern stands for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 static struct et_ctx *cx;
 
-/* The N bytes as a file that is open; close_it ends it. */
+/* Writes N bytes to a file and opens it; close_it closes it. */
 static void
 open_it(struct eti_file *f, const void *bytes, size_t n)
 {
@@ -39,7 +39,7 @@ struct tape {
     size_t n;
 };
 
-/* Adds a header, as it is told, with the sum of its bytes. */
+/* Adds a header of these fields, with the checksum of its bytes. */
 static uint8_t *
 put_header(struct tape *t, const char *name, const char *size, char type,
            const char *magic, const char *prefix)
@@ -62,7 +62,7 @@ put_header(struct tape *t, const char *name, const char *size, char type,
     return h;
 }
 
-/* The same with contents of N bytes, which begin with TEXT. */
+/* Adds a header and contents of N bytes, which begin with TEXT. */
 static void
 put_member(struct tape *t, const char *name, char type, const char *text, size_t n)
 {
@@ -74,8 +74,8 @@ put_member(struct tape *t, const char *name, char type, const char *text, size_t
     t->n += (n + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-/* All members of T as text: name, offset, bytes, "-" for what is no file; or the
- * sentence that refuses them. */
+/* Lists all members of T as text: name, offset, bytes, and "-" where a member is no
+ * file; or the sentence that refuses them. */
 static void
 list(const struct tape *t, char *out, size_t size)
 {
@@ -117,17 +117,18 @@ test_members(void)
     for (int i = 0; i < 5; i++)
         put_member(&t, "f", '0', "", (size_t)sizes[i]);
     lists(&t, "f@512+0 f@1024+1 f@2048+511 f@3072+512 f@4096+513",
-          "contents are filled up to blocks");
+          "contents of a tar member are filled up to whole blocks");
     memset(t.bytes + t.n, 0, BLOCK);
     t.n += BLOCK;
     put_member(&t, "behind", '0', "", 1);
     lists(&t, "f@512+0 f@1024+1 f@2048+511 f@3072+512 f@4096+513",
-          "what is behind a block of zeros is none");
+          "a tar file ends at a block of zeros, whatever is behind it");
     t.n = 0;
     put_header(&t, "a", "00000000000", '0', "ustar", "where");
     put_header(&t, "a", "00000000000", '0', "ustar  ", "where");
     put_header(&t, "a", "00000000000", '0', "", "where");
-    lists(&t, "where/a@512+0 a@1024+0 a@1536+0", "ustar's names alone have a folder");
+    lists(&t, "where/a@512+0 a@1024+0 a@1536+0",
+          "only headers of ustar have a folder before the name");
     t.n = 0;
     memset(hundred, 'n', 100);
     hundred[100] = 0;
@@ -142,7 +143,7 @@ test_members(void)
         &t,
         "x@512+0 x@1024+0- x@1536+0- x@2048+0- x@2560+0- x@3072+0- x@3584+0- x@4096+0 "
         "x@4608+0",
-        "links, devices and folders are no files");
+        "links, devices and folders in a tar file are no files");
 }
 
 static void
@@ -182,7 +183,8 @@ test_sizes(void)
         memset(t.bytes + t.n, 0, BLOCK);
         t.n += BLOCK;
         snprintf(want, sizeof want, "%s", rows[i].want);
-        lists(&t, want, "a size of digits, blanks or bytes");
+        lists(&t, want,
+              "a tar member's size is read from digits, blanks or bytes, or refused");
     }
 }
 
@@ -193,42 +195,46 @@ test_damage(void)
     put_member(&t, "a", '0', "", 5);
     put_member(&t, "b", '0', "", 5);
     t.bytes[2 * BLOCK + 3] ^= 1;
-    lists(&t, "a@512+5 a damaged header at byte 1024", "a damaged header is told");
+    lists(&t, "a@512+5 a damaged header at byte 1024",
+          "a damaged header is reported with its place");
     t.bytes[2 * BLOCK + 3] ^= 1;
     t.bytes[2 * BLOCK + 148] = ' ';
-    lists(&t, "a@512+5 b@1536+5", "a sum may have blanks before it");
+    lists(&t, "a@512+5 b@1536+5", "a header's checksum may have blanks before it");
     t.n = 3 * BLOCK - 1;
-    lists(&t, "a@512+5 it ends within a header", "as is one that is cut");
+    lists(&t, "a@512+5 it ends within a header",
+          "a tar file that is cut within a header is refused");
     t.n = BLOCK + 4;
-    lists(&t, "it ends within the member at byte 0", "or whose contents are");
+    lists(&t, "it ends within the member at byte 0",
+          "a tar file that is cut within a member's contents is refused");
     t.n = BLOCK - 1;
-    lists(&t, "too short for a tar file", "a file of less than a block is none");
+    lists(&t, "too short for a tar file",
+          "a file shorter than a block is refused as a tar file");
     t.n = 0;
-    lists(&t, "it is empty", "nor is one of nothing");
+    lists(&t, "it is empty", "an empty file is refused as a tar file");
     t.n = BLOCK;
     memcpy(t.bytes, "BZh9", 4);
     lists(&t, "it is compressed, and samples are read in any order: bunzip2 it first",
-          "who packed it is told");
+          "a file of bzip2 is refused, with the program that unpacks it");
     memcpy(t.bytes,
            "\xfd"
            "7zXZ",
            5);
     lists(&t, "it is compressed, and samples are read in any order: unxz it first",
-          "by what it begins with");
+          "a file of xz is refused, with the program that unpacks it");
 }
 
 static void
 test_extra(void)
 {
     static struct tape t;
-    /* Records whose length counts the digits and the line's end. */
+    /* Records of pax: their length counts its own digits and the line's end. */
     static const char path[] = "22 path=some/name.jpg\n12 size=600\n";
     put_member(&t, "pax", 'x', path, sizeof path - 1);
     put_header(&t, "short", "00000000001", '0', "ustar", "");
-    t.n += 2 * BLOCK; /* as the size of 600 says */
+    t.n += 2 * BLOCK; /* the 600 bytes of the record's size */
     put_member(&t, "next", '0', "", 1);
     lists(&t, "some/name.jpg@1536+600 next@3072+1",
-          "pax's name and size are those of the next member alone");
+          "a pax record gives the next member alone its name and size");
     t.n = 0;
     put_member(&t, "global", 'g', path, sizeof path - 1);
     put_member(&t, "a", '0', "", 3);
@@ -238,7 +244,8 @@ test_extra(void)
     put_member(&t, "c", '0', "", 3);
     put_member(&t, "d", '0', "", 3);
     lists(&t, "a@1536+3 b@3584+3 a/long.name@5632+3 d@6656+3",
-          "GNU's long names are, too, and what is for all or for links is passed over");
+          "a GNU long name holds for the next member alone; global pax records and "
+          "long link names are ignored");
     static const char *const bad[] = {"22 path some/name.jp\n",
                                       "8 path=x\n",
                                       "12 path=xy\n",
@@ -251,7 +258,8 @@ test_extra(void)
         t.n = 0;
         put_member(&t, "pax", 'x', bad[i], strlen(bad[i]));
         put_member(&t, "a", '0', "", 3);
-        lists(&t, "a pax header that is none", "text that is no record is refused");
+        lists(&t, "a pax header that is none",
+              "a pax header whose text is no record is refused");
     }
 }
 
@@ -308,17 +316,17 @@ test_texts(void)
     struct et_error why;
     ok(eti_mds_text("str", all, 23, out, 24, &why) == ET_OK &&
            eti_mds_text("str", all, 24, out, 24, &why) == ET_EFORMAT,
-       "a text may be as long as there is room for it and its end");
+       "a text of MDS may fill the room but for its terminating zero");
 }
 
-/* Whole numbers of each width: the largest that fits, and what does not. */
+/* Whole numbers of each width: the largest that fits, and one that does not fit. */
 static void
 test_widened(void)
 {
     static const struct {
         const char *name;
         int width, code;
-        uint64_t most; /* above what 32 bits hold: INT32_MAX */
+        uint64_t most; /* for types above 32 bits: INT32_MAX */
     } rows[] = {{"uint8", 1, 8, 255},        {"uint16", 2, 16, 65535},
                 {"int16", 2, 17, 65535},     {"uint32", 4, 32, INT32_MAX},
                 {"int32", 4, 33, INT32_MAX}, {"uint64", 8, 64, INT32_MAX},
@@ -338,13 +346,14 @@ test_widened(void)
         ok(same && eti_mds_widen(k, bytes, 3, at, v) == 1 &&
                eti_mds_widen(k, bytes, 3, 7, v) == 0 &&
                eti_mds_widen(k, bytes, 1, 8, v) == -1,
-           "%s has %d bytes, and what is too large is found", k->name, k->width);
+           "the MDS type %s has %d bytes, and a number above its limit is found",
+           k->name, k->width);
     }
 }
 
 /* ---- places in MDS shards ---- */
 
-/* A shard of samples, each of N bytes at SAMPLE. */
+/* Makes a shard of N samples, each of BYTES at SAMPLE. */
 static size_t
 make_shard(uint8_t *out, uint32_t n, const uint8_t *const *sample,
            const uint32_t *bytes)
@@ -373,14 +382,15 @@ columns(int n, const char *const *encoding, const int64_t *size)
     return m;
 }
 
-/* Where columns of a sample lie: sizes of those that differ come first. */
+/* Where the columns of a sample lie: the sizes of those without a fixed one come first.
+ */
 static void
 test_places(void)
 {
     static const char *const encoding[] = {"int", "str", "int32", "bytes"};
     static const struct {
         int64_t size[4];
-        uint8_t head[8], n; /* sizes, as the sample has them; its bytes */
+        uint8_t head[8], n; /* the sizes that the sample begins with; its bytes */
         int64_t at[4], bytes[4];
         const char *says;
     } rows[] = {
@@ -416,18 +426,20 @@ test_places(void)
                          : s != ET_OK || at != 16 + rows[i].n + rows[i].at[c] ||
                                n != rows[i].bytes[c];
         }
-        is_int(wrong, 0, "columns of row %d: %s", (int)i, why.message);
+        is_int(wrong, 0, "the columns of an MDS sample have these places, row %d: %s",
+               (int)i, why.message);
         eti_mds_end(&f);
         close_it(&f.file);
     }
 }
 
-/* Heads of shards that cannot be. */
+/* Heads of shards, right and wrong. */
 static void
 test_heads(void)
 {
     static const struct {
-        uint32_t head[5]; /* how many, then where they begin and end */
+        uint32_t
+            head[5]; /* the number of samples, then where each begins, and the end */
         int64_t n;
         const char *says; /* NULL: nothing is wrong */
     } rows[] = {
@@ -449,13 +461,14 @@ test_heads(void)
         et_status s = eti_mds_begin(&f, rows[i].n, &why);
         ok(rows[i].says ? s == ET_EFORMAT && strstr(why.message, rows[i].says)
                         : s == ET_OK && f.n == 3,
-           "a shard's head: %s", rows[i].says ? why.message : "as it should be");
+           "a shard's head is read or refused: %s",
+           rows[i].says ? why.message : "as it should be");
         eti_mds_end(&f);
         close_it(&f.file);
     }
 }
 
-/* Arrays, which say more or less of themselves before their numbers. */
+/* Arrays whose encodings name their type and shape, and arrays that begin with them. */
 static void
 test_arrays(void)
 {
@@ -463,7 +476,7 @@ test_arrays(void)
         const char *encoding;
         uint8_t sample[16], n;
         const char *kind; /* NULL: refused */
-        int64_t at;       /* of its numbers */
+        int64_t at;       /* where its numbers begin */
     } rows[] = {
         {"ndarray", {16, 1 << 2 | 0, 3, 1, 0, 2, 0, 3, 0}, 9, "uint16", 3},
         {"ndarray", {33, 1 << 2 | 2, 1, 0, 0, 0, 9, 0, 0, 0}, 10, "int32", 6},
@@ -498,7 +511,7 @@ test_arrays(void)
         ok(rows[i].kind ? s == ET_OK && strcmp(kind->name, rows[i].kind) == 0 &&
                               at == 16 + rows[i].at && n == rows[i].n - rows[i].at
                         : s == ET_EFORMAT,
-           "an array of %s: %s", rows[i].encoding,
+           "an array of MDS encoding %s has its type and place: %s", rows[i].encoding,
            rows[i].kind ? rows[i].kind : why.message);
         eti_mds_end(&f);
         close_it(&f.file);
@@ -523,14 +536,14 @@ test_arrays(void)
                (!names[i].array ||
                 (eti_mds_array_init(&m, 0, &eti_mds_numbers[0], &a, &why) == ET_OK) ==
                     names[i].whole),
-           "%s is %s", names[i].encoding,
+           "the MDS encoding %s is %s", names[i].encoding,
            names[i].whole ? "of whole numbers" : "of something else");
     }
 }
 
 /* ---- indexes ---- */
 
-/* An index of two shards, of which the second is as told. */
+/* Parses an index of two shards, of which SECOND is the second. */
 static et_status
 parse(const char *second, struct eti_mds *m, struct et_error *why)
 {
@@ -593,8 +606,8 @@ test_indexes(void)
         struct et_error why = {0};
         et_status s = parse(rows[i].second, &m, &why);
         if (rows[i].says)
-            ok(s != ET_OK && strstr(why.message, rows[i].says), "no index: %s",
-               why.message);
+            ok(s != ET_OK && strstr(why.message, rows[i].says),
+               "an index of shards is refused: %s", why.message);
         else
             ok(s == ET_OK && m.n_shards == 2 && m.n_columns == 2 && m.n_sized == 1 &&
                    m.shard[0].samples == 5 && m.shard[0].bytes == 70 &&
@@ -605,7 +618,7 @@ test_indexes(void)
                    !m.shard[1].zipped[0] && m.column[0].size == 8 &&
                    m.column[1].size == -1 && eti_mds_column(&m, "y") == 1 &&
                    eti_mds_column(&m, "z") == -1,
-               "an index has its shards, files, sizes and columns");
+               "an index has its shards, their files and sizes, and its columns");
         eti_mds_free(cx, &m);
     }
 }
@@ -643,7 +656,8 @@ test_patterns(void)
                                   eti_string(&s, k));
         ok(rows[i].want ? status == ET_OK && strcmp(got, rows[i].want) == 0
                         : status == ET_EINVAL,
-           "%s: %s", rows[i].pattern, rows[i].want ? got : take_error(cx));
+           "the pattern %s stands for: %s", rows[i].pattern,
+           rows[i].want ? got : take_error(cx));
         eti_strings_free(cx, &s);
     }
 }

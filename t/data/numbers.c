@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of samples and of batches: those of each type, how many bytes there are, how
- * long a batch may be, what ranks are told of it, and what is said of samples that are
- * left out. */
+/* Numbers of samples and of batches: numbers of each type, the bytes of a data set, the
+ * lengths of batches, the tokens that ranks are told, and what is logged of samples
+ * that are skipped. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,8 +37,8 @@ test_halves(void)
         float out[2] = {0};
         bool same = eti_convert(two, rows[i].type, 2, ET_F32, out);
         same = same && (isnan(rows[i].want) ? isnan(out[1]) : out[1] == rows[i].want);
-        ok(same, "the half %04x, of type %d, is %g", rows[i].bits, (int)rows[i].type,
-           (double)rows[i].want);
+        ok(same, "the 16-bit number %04x, of type %d, becomes %g", rows[i].bits,
+           (int)rows[i].type, (double)rows[i].want);
     }
     static const uint8_t bytes[] = {0, 127, 128, 255};
     static const double doubles[] = {0.1, -1e30, 3};
@@ -46,13 +46,13 @@ test_halves(void)
     float floats[3];
     ok(eti_convert(bytes, ET_U8, 4, ET_I32, whole) && whole[0] == 0 &&
            whole[1] == 127 && whole[2] == 128 && whole[3] == 255,
-       "bytes become whole numbers, and none is negative");
+       "bytes become whole numbers, none of them negative");
     ok(eti_convert(doubles, ET_F64, 3, ET_F32, floats) && floats[0] == 0.1F &&
            floats[1] == -1e30F && floats[2] == 3,
        "numbers of 64 bits are rounded to 32");
 }
 
-/* A label of each type, written from a number that only this type has. */
+/* A label of each type, made from a number that this type can hold. */
 static void
 test_labels(void)
 {
@@ -76,12 +76,13 @@ test_labels(void)
                    : rows[i].type == ET_I64 ? (double)*(const int64_t *)got
                                             : *(const uint8_t *)got;
         ok(rows[i].type == ET_F16 ? !got : v == rows[i].number,
-           "a label of type %d is %g", (int)rows[i].type, rows[i].number);
+           "a label of type %d is made from %g, except in f16", (int)rows[i].type,
+           rows[i].number);
         eti_room_free(&room);
     }
 }
 
-/* ---- how many bytes ---- */
+/* ---- the bytes of a data set ---- */
 
 static void
 test_facts(void)
@@ -89,23 +90,27 @@ test_facts(void)
     struct et_data_facts f;
     et_facts_images(&f, 7, 3, 5, 11, 4);
     ok(f.n_samples == 7 && f.bytes == 7 * 3 * 5 * 11 && f.field[1].below == 4,
-       "images have a byte for each value");
+       "a data set of images counts a byte for each value");
     et_facts_images(&f, 7, 3, -1, -1, 4);
-    is_int(f.bytes, 0, "of images of many sizes nobody knows how many");
+    is_int(f.bytes, 0,
+           "a data set of images of many sizes has no known number of bytes");
     et_facts_stream(&f, 9, 50);
     ok(f.n_tokens == 9 && f.bytes == 36 && f.field[0].below == 50 &&
            f.field[1].below == 50,
-       "a token has four bytes, and a target is one of the vocabulary, too");
+       "a token takes four bytes, and inputs and targets are below the vocabulary's "
+       "size");
     struct et_field one = {.ndim = 3, .shape = {2, 3, 7}};
-    is_int(eti_field_count(&one), 42, "the numbers of a field are counted");
+    is_int(eti_field_count(&one), 42,
+           "the numbers of a field are the product of its axes");
     one.shape[1] = -1;
-    is_int(eti_field_count(&one), -1, "but not where an axis differs by sample");
+    is_int(eti_field_count(&one), -1,
+           "a field with an axis that differs by sample has no known count");
 }
 
 static void
 test_found(void)
 {
-    static double some[4]; /* which nothing is read from */
+    static double some[4]; /* addresses only; nothing is read from them */
     struct et_tensor *const t[] = {(void *)&some[0], (void *)&some[1], (void *)&some[2],
                                    (void *)&some[3]};
     const struct et_samples s = {.x = t[0],
@@ -117,12 +122,12 @@ test_found(void)
        "fields of a batch are found by their names");
 }
 
-/* ---- a data set made for these ---- */
+/* ---- a data set made for these tests ---- */
 
 static struct {
     int64_t (*length)(int64_t at);
-    int32_t last_target; /* of sample 2: its last */
-    int64_t mask[2];     /* height and width, of pictures of 4 x 6 */
+    int32_t last_target; /* the last target of sample 2 */
+    int64_t mask[2];     /* height and width of the mask of a picture of 4 x 6 */
 } made;
 
 static int64_t
@@ -194,7 +199,7 @@ rising(int64_t at)
     return 1 + at;
 }
 
-/* Batches of one sample each, of every length there is: how long they become. */
+/* Batches of one sample each, of every length up to seq_len: how long they become. */
 static void
 test_lengths(void)
 {
@@ -222,8 +227,9 @@ test_lengths(void)
             et_loader_release(l, b);
         }
         ok(wrong == 0 && different <= 16,
-           "of up to %d tokens, in steps of %d, batches have %d lengths", (int)most,
-           (int)rows[i].multiple, (int)different);
+           "samples of up to %d tokens, padded to multiples of %d, make batches of %d "
+           "lengths",
+           (int)most, (int)rows[i].multiple, (int)different);
         et_loader_free(&l);
         et_dataset_close(&data);
     }
@@ -235,8 +241,8 @@ of_all_sizes(int64_t at)
     return 1 + at * at % 13;
 }
 
-/* Ranks of batches whose samples differ in length: each is told its own tokens, and all
- * of them the same sum. */
+/* Three ranks whose samples differ in length: each is told its own tokens and the sum
+ * of all. */
 static void
 test_told(void)
 {
@@ -269,8 +275,10 @@ test_told(void)
         et_loader_free(&l);
         et_dataset_close(&data);
     }
-    ok(wrong == 0, "each of three ranks is told its own tokens and all of the batch");
-    ok(own[0] == 0 && own[1] == 0 && own[2] == 0, "and its own add up to these");
+    ok(wrong == 0,
+       "each of three ranks is told its own tokens and those of the whole batch");
+    ok(own[0] == 0 && own[1] == 0 && own[2] == 0,
+       "the tokens of three ranks add up to those of the whole batch");
 }
 
 static int64_t
@@ -279,7 +287,8 @@ falling(int64_t at)
     return 40 - at;
 }
 
-/* Which samples an epoch shows, in batches of SIZE by length; how many. */
+/* Writes the samples that an epoch shows, in batches of SIZE sorted by length; returns
+ * how many. */
 static int
 bucketed(int64_t size, int64_t subset, bool shuffle, int64_t epoch, int32_t out[40])
 {
@@ -317,14 +326,14 @@ test_buckets(void)
     int n = bucketed(3, 2, false, 0, one), wrong = n != 6;
     for (int i = 0; i < n && i < 6; i++)
         wrong += one[i] != 5 - i;
-    is_int(wrong, 0, "what is sorted by length are the samples of the epoch alone");
+    is_int(wrong, 0, "bucketing by length sorts the samples of this epoch alone");
     n = bucketed(1, -1, true, 1, one);
     wrong = n != 40 || bucketed(1, -1, true, 2, two) != 40;
     ok(!wrong && memcmp(one, two, sizeof one) != 0,
-       "batches of one window come in another order in each epoch");
+       "bucketed batches come in another order in each epoch");
 }
 
-/* A batch in which one target alone is negative, the last one. */
+/* A batch in which only the last target may be negative. */
 static void
 test_masked(void)
 {
@@ -337,15 +346,15 @@ test_masked(void)
         made.last_target = target;
         struct et_loader *l = loader_of(&o, &(struct et_loader_config){0}, &data);
         need(cx, et_loader_next(cx, l, &b));
-        ok(eti_batch_is_masked(b) == (target < 0), "targets of %d %s", (int)target,
-           target < 0 ? "count nothing, which is known" : "count");
+        ok(eti_batch_is_masked(b) == (target < 0), "a batch with a target of %d %s",
+           (int)target, target < 0 ? "is known to be masked" : "is not masked");
         et_loader_release(l, b);
         et_loader_free(&l);
         et_dataset_close(&data);
     }
 }
 
-/* ---- samples that are left out ---- */
+/* ---- samples that are skipped ---- */
 
 struct heard {
     int named, rest, of_rank;
@@ -364,7 +373,8 @@ hear(void *data, enum et_log_level level, const char *text)
     snprintf(h->last, sizeof h->last, "%s", text);
 }
 
-/* Every second sample cannot be read: of a batch eight are named, others counted. */
+/* Every second sample cannot be read: eight of a batch are named, the others counted.
+ */
 static void
 test_many_unreadable(void)
 {
@@ -389,10 +399,11 @@ test_many_unreadable(void)
         et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
         ok(h.named == rows[i].named && h.rest == (rows[i].rest != NULL) &&
                h.of_rank == (rows[i].ranks > 1 ? h.named + h.rest : 0),
-           "of %d samples that cannot be read %d are named",
+           "of %d samples of a batch that cannot be read %d are named",
            (int)(rows[i].size / rows[i].ranks / 2), h.named);
         if (rows[i].rest)
-            is_str(h.last, rows[i].rest, "and the others counted");
+            is_str(h.last, rows[i].rest,
+                   "the unreadable samples that are not named are counted");
         et_loader_release(s.loader, b);
         counted_end(&s);
     }
@@ -427,7 +438,7 @@ read_mask(const struct et_dataset *self, int64_t at, struct et_sample *out,
     return ET_OK;
 }
 
-/* A mask is as large as its picture, in both directions. */
+/* A mask must be as large as its picture, in both directions. */
 static void
 test_mask_sizes(void)
 {
@@ -455,10 +466,10 @@ test_mask_sizes(void)
                  "a mask of %d x %d pixels for a picture of 6 x 4 (sample 0",
                  (int)sizes[i][1], (int)sizes[i][0]);
         if (i == 0)
-            is_int(status, ET_OK, "a mask as large as its picture is one");
+            is_int(status, ET_OK, "a mask as large as its picture is taken");
         else
-            ok(status == ET_EFORMAT && strstr(take_error(cx), want), "no mask: %s",
-               want);
+            ok(status == ET_EFORMAT && strstr(take_error(cx), want),
+               "a mask of another size is refused: %s", want);
         if (status == ET_OK)
             et_loader_release(l, b);
         et_loader_free(&l);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Folders of tokens made of texts: which tokens each document becomes and where it
- * ends, what is set apart, and what is said of all that. */
+ * ends, which documents are set apart for validation, and what is reported of them. */
 #include "config.h"
 
 #include <jansson.h>
@@ -17,11 +17,12 @@
 static struct et_ctx *cx;
 static struct et_tokenizer *bytes, *bert, *gpt;
 
-/* ---- what was written ---- */
+/* ---- what the folder has ---- */
 
 enum { MOST = 4096 };
 
-/* The bytes of the file NAME in the folder, which is removed; -1: it is not there. */
+/* Reads the file NAME of the folder, and removes it; returns its bytes, -1: it is
+ * missing. */
 static int64_t
 take_file(const char *folder, const char *name, void *out, size_t most)
 {
@@ -61,7 +62,7 @@ documents_of(const char *folder, const char *split)
     return text;
 }
 
-/* tokens.json of the folder. */
+/* Reads tokens.json of the folder. */
 static json_t *
 take_json(const char *folder)
 {
@@ -95,7 +96,7 @@ folder_of_tokens(void)
     return folder;
 }
 
-/* CONFIG without its input, which is PATH, and without its folder. */
+/* Makes the folder of tokens by CONFIG, with the input PATH. */
 static et_status
 shard(const struct et_tokenizer *t, const char *path, struct eti_shards_config config,
       struct eti_shards_progress *p)
@@ -120,14 +121,14 @@ test_documents(void)
         int64_t n;
         const char *tokens;
     } row[] = {
-        {"a file", "a.txt", "a\r\n", ETI_DOCUMENT_FILE, 1, "97 13 10 |"},
-        {"lines without their ends, but those of blanks", "a.txt",
-         "ab\r\n \t\r\n\r\nc\n\nd", ETI_DOCUMENT_LINE, 3, "97 98 | 99 | 100 |"},
-        {"a return within a line is of it", "a.txt", "a\rb\n", ETI_DOCUMENT_LINE, 1,
-         "97 13 98 |"},
-        {"what blank lines part", "a.txt", "\n \n\nab\nc\n\n\n\nd", ETI_DOCUMENT_BLANK,
-         2, "97 98 10 99 10 | 100 |"},
-        {"texts of JSON lines", "a.jsonl",
+        {"a whole file", "a.txt", "a\r\n", ETI_DOCUMENT_FILE, 1, "97 13 10 |"},
+        {"lines without their ends, but blank ones", "a.txt", "ab\r\n \t\r\n\r\nc\n\nd",
+         ETI_DOCUMENT_LINE, 3, "97 98 | 99 | 100 |"},
+        {"lines, of which a carriage return is part", "a.txt", "a\rb\n",
+         ETI_DOCUMENT_LINE, 1, "97 13 98 |"},
+        {"texts between blank lines", "a.txt", "\n \n\nab\nc\n\n\n\nd",
+         ETI_DOCUMENT_BLANK, 2, "97 98 10 99 10 | 100 |"},
+        {"a field of JSON lines", "a.jsonl",
          "{\"body\": \"ab\"}\n\n{\"x\": 1, \"body\": \"c\\u0000d\"}\n",
          ETI_DOCUMENT_FILE, 2, "97 98 | 99 0 100 |"},
     };
@@ -141,12 +142,12 @@ test_documents(void)
                    &p));
         is_str(documents_of(folder_of_tokens(), "train"), row[i].tokens,
                "documents are %s", row[i].says);
-        is_int(p.documents, row[i].n, "and are counted");
+        is_int(p.documents, row[i].n, "documents are counted");
         unlink(path);
     }
 }
 
-/* Faults are told with the line of the file. */
+/* Faults in JSON lines are reported with the line of the file. */
 static void
 test_lines(void)
 {
@@ -163,9 +164,10 @@ test_lines(void)
         et_status s =
             shard(bytes, path, (struct eti_shards_config){.field = "body"}, &p);
         const char *said = take_error(cx);
-        ok(s == ET_EFORMAT && strstr(said, row[i].says), "a fault has its line: %s",
-           said);
-        ok(access(folder_of_tokens(), F_OK) != 0, "and nothing is written");
+        ok(s == ET_EFORMAT && strstr(said, row[i].says),
+           "a fault in JSON lines is reported with its line: %s", said);
+        ok(access(folder_of_tokens(), F_OK) != 0,
+           "a fault in JSON lines leaves no folder");
         unlink(path);
     }
 }
@@ -180,10 +182,11 @@ test_ends(void)
         bool plain;
         const char *tokens;
     } row[] = {
-        {"a document ends with the tokenizer's end", NULL, false, "0 2 1 2 |"},
-        {"or with none", "", false, "0 2 1 |"},
-        {"or with another", "b", false, "0 2 1 1 |"},
-        {"and what a text spells is no end where it is text", NULL, true, "0 1 2 |"},
+        {"a document ends with the tokenizer's end token", NULL, false, "0 2 1 2 |"},
+        {"a document has no end token where the option is empty", "", false, "0 2 1 |"},
+        {"a document ends with the token that is given", "b", false, "0 2 1 1 |"},
+        {"an end token's text is split into ordinary tokens where the text is plain",
+         NULL, true, "0 1 2 |"},
     };
     static const char text[] = "a<|end|>b";
     const char *path = write_file("a.txt", text, sizeof text - 1, false);
@@ -198,12 +201,12 @@ test_ends(void)
         const json_t *end = json_object_get(json, "end");
         ok(i == 1 ? json_is_null(end)
                   : json_is_integer(end) && json_integer_value(end) == (i == 2 ? 1 : 2),
-           "which is written down");
+           "tokens.json has the end token that was used");
         json_decref(json);
     }
     et_status s = shard(gpt, path, (struct eti_shards_config){.end = "zz"}, &p);
     ok(s == ET_EINVAL && strstr(take_error(cx), "has no token 'zz'"),
-       "a token that is not there ends nothing");
+       "an end token that the tokenizer lacks is refused");
     need(cx, shard(bert, path, (struct eti_shards_config){.end = NULL}, &p));
     const char *tokens = documents_of(folder_of_tokens(), "train");
     ok(strlen(tokens) > 4 && strcmp(tokens + strlen(tokens) - 4, " 2 |") == 0,
@@ -211,7 +214,8 @@ test_ends(void)
     unlink(path);
 }
 
-/* Tokens of samples: marks around a text are left out, its end is put there once. */
+/* Samples of token numbers: the mark before them is dropped, and the end is added once.
+ */
 static void
 test_known_ids(void)
 {
@@ -230,34 +234,34 @@ test_known_ids(void)
     write_mds(folder, "bytes", 3, sample, size);
     need(cx, shard(bert, folder, config, &p));
     is_str(documents_of(folder_of_tokens(), "train"), "5 6 2 | 5 1 6 2 | 6 2 2 |",
-           "tokens come without the mark before them, and with one end");
+           "token numbers come without the mark before them, and with one end token");
     need(cx, shard(gpt, folder, (struct eti_shards_config){.field = "text"}, &p) ==
                      ET_EFORMAT
                  ? ET_OK
                  : ET_EINVAL);
     ok(strstr(take_error(cx), "sample 0 has the token 5"),
-       "a token that the tokenizer lacks is refused, with its sample");
+       "a token number that the tokenizer lacks is refused, with its sample");
     write_mds(folder, "bytes", 2, wrong, wrong_size);
     et_status s = shard(bert, folder, config, &p);
     ok(s == ET_EFORMAT && strstr(take_error(cx), "sample 1 has the token 7"),
-       "also the first behind the last");
+       "the first token number above the vocabulary is refused");
     static const int64_t plain[] = {0, 1, 0};
     const void *one[] = {plain};
     const uint32_t one_size[] = {sizeof plain};
     write_mds(folder, "bytes", 1, one, one_size);
     need(cx, shard(gpt, folder, config, &p));
     is_str(documents_of(folder_of_tokens(), "train"), "0 1 0 |",
-           "tokens of a corpus have their own ends");
+           "token numbers of a corpus keep their own end tokens");
     snprintf(path, sizeof path, "%s/shard.00000.mds", folder);
     unlink(path);
     remove_folder(folder);
 }
 
-/* ---- what is set apart, and what is said ---- */
+/* ---- documents set apart, and what is reported ---- */
 
 struct told {
     struct eti_shards_progress last;
-    int n, stop; /* calls; the one that ends it, 0: none */
+    int n, stop; /* calls; the call that stops the work, 0: none */
 };
 
 static bool
@@ -302,18 +306,18 @@ test_apart(struct own_clock *clock)
     need(cx, shard(bytes, path, config, &p));
     double took = clock->now - begun;
     clock->step = 0;
-    ok(p.seconds > 0 && p.seconds <= took, "how long it took is told");
+    ok(p.seconds > 0 && p.seconds <= took, "sharding reports how many seconds it took");
     ok(p.documents == LINES && p.tokens == letters && p.n_files == 1 && p.files == 1 &&
            p.bytes == (int64_t)n && p.all_bytes == (int64_t)n &&
            p.text_bytes == (int64_t)n && p.skipped == 0,
-       "and how much there was");
+       "sharding reports how many documents, tokens, files and bytes there were");
     ok(p.val_documents == file_size("val.ends") / 8 &&
            p.val_tokens == file_size("val.bin") / 2 && p.val_documents > 4 &&
            p.val_documents < 20 && p.val_tokens != p.val_documents,
-       "and how much of it was set apart");
+       "sharding reports how many documents and tokens were set apart");
     ok(told.n >= 1 && told.last.tokens == letters && told.last.documents == LINES &&
            told.last.val_tokens == p.val_tokens,
-       "also while it goes on, and at the end");
+       "sharding reports its progress to the callback until the end");
     json_t *json = take_json(folder_of_tokens());
     static const char *const split[] = {"train", "val"};
     const int64_t documents[] = {LINES - p.val_documents, p.val_documents},
@@ -322,18 +326,18 @@ test_apart(struct own_clock *clock)
         const json_t *part = json_object_get(json, split[i]);
         ok(json_integer_value(json_object_get(part, "documents")) == documents[i] &&
                json_integer_value(json_object_get(part, "tokens")) == tokens[i],
-           "the folder says how much is %s", split[i]);
+           "tokens.json has the documents and tokens of %s", split[i]);
     }
     json_decref(json);
     told = (struct told){.stop = 1};
     ok(shard(bytes, path, config, &p) == ET_ECANCELED &&
            access(folder_of_tokens(), F_OK) != 0,
-       "who is told may end it, and nothing is written");
+       "a progress callback that returns false stops sharding, and nothing is written");
     et_error_clear(cx);
     unlink(path);
 }
 
-/* One document cannot be divided: whichever way it falls, that is refused. */
+/* A single document cannot be divided: whichever part it falls to, that is refused. */
 static void
 test_indivisible(void)
 {
@@ -352,7 +356,8 @@ test_indivisible(void)
         other += !is_none && !is_all;
     }
     ok(none > 0 && all > 0 && other == 0,
-       "an only document is refused where it is all of one part, by the seed");
+       "a single document that is to be divided is refused, whichever part the seed "
+       "gives it to");
     unlink(path);
 }
 
@@ -375,18 +380,20 @@ test_width(void)
         const char *input = write_file("a.txt", text, sizeof text - 1, false);
         need(cx, shard(t, input, (struct eti_shards_config){.end = ""}, &p));
         const bool is_wide = n > 0x10000;
-        const int32_t last = is_wide ? 0x10000 : 0; /* unknown, where it is not there */
+        const int32_t last =
+            is_wide ? 0x10000 : 0; /* the unknown token, where t10000 is missing */
         uint8_t got[64];
         int64_t n_got = take_file(folder_of_tokens(), "train.bin", got, sizeof got);
         const int32_t wide[] = {0xffff, last, 0xffff};
         const uint16_t narrow[] = {0xffff, 0, 0xffff};
         ok(is_wide ? n_got == sizeof wide && memcmp(got, wide, sizeof wide) == 0
                    : n_got == sizeof narrow && memcmp(got, narrow, sizeof narrow) == 0,
-           "of %d tokens each takes %d bytes", n, is_wide ? 4 : 2);
+           "a folder with a vocabulary of %d has tokens of %d bytes", n,
+           is_wide ? 4 : 2);
         json_t *json = take_json(folder_of_tokens());
         ok(json_integer_value(json_object_get(json, "bytes")) == (is_wide ? 4 : 2) &&
                json_integer_value(json_object_get(json, "vocab_size")) == n,
-           "which the folder says");
+           "tokens.json has the bytes of a token and the vocabulary's size");
         json_decref(json);
         et_tokenizer_free(&t);
         unlink(input);

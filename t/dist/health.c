@@ -31,7 +31,7 @@ static unsigned late_ms;
 struct sums {
     double step, wait;       /* step_ms, wait_ms */
     double rest;             /* step_ms without own_ms */
-    double save;             /* save_ms */
+    double save;             /* seconds of save_ms */
     double part[ETI_SPENTS]; /* forward_ms, backward_ms, optimizer_ms */
     bool positive;           /* own_ms, each time */
     bool placed;             /* each record: in its epoch, behind its samples */
@@ -191,8 +191,9 @@ test_pause(void)
 static _Thread_local double own_now = 1000;
 static _Thread_local bool trains;
 static const double DATA = 0x1p-9;  /* of each batch: two looks at the clock */
-static const double HOOKS = 0x1p-8; /* of each: its algorithm's seconds */
-static atomic_int sender_looks;     /* at its clock: some each time that it wakes */
+static const double HOOKS = 0x1p-8; /* of each batch: the seconds of its algorithm */
+static atomic_int
+    sender_looks; /* looks of the sender at its clock: some each time that it wakes */
 
 /* Each thread's own: the sender's looks are a second apart. */
 static double
@@ -271,7 +272,7 @@ test_whole_batches(void)
         whole += fabs(number(&r, "data_ms") - 1e3 * DATA) < EXACT;
         placed += r.ep == r.ba / EPOCH && r.sp == 3 * r.ba;
         hooked += fabs(number(&r, "hooks_ms") - 1e3 * HOOKS) < EXACT;
-        /* The clock of who tells goes by whole seconds. */
+        /* The sender's clock advances by whole seconds. */
         double past = (double)(r.ba - before) / number(&r, "ba_per_s");
         seconds += before < 0 || (past > 0.5 && fabs(past - round(past)) < 1e-6);
         before = r.ba;
@@ -279,8 +280,8 @@ test_whole_batches(void)
     ok(records >= 10, "batches are told of while they end, %d times", records);
     is_int(whole, records, "each time with the times of whole batches");
     is_int(placed, records, "and with the place of the last of them");
-    is_int(hooked, records, "with the time that methods took in each");
-    is_int(seconds, records, "and with how many there were in a second");
+    is_int(hooked, records, "each record has the time that methods took in a batch");
+    is_int(seconds, records, "each record has how many batches there were in a second");
     et_ctx_free(&cx);
 }
 
@@ -345,7 +346,7 @@ test_algorithms(void)
 
 /* ---- phases ---- */
 
-/* Where the board sees a rank after each event. */
+/* The phase in which the board shows a rank after each event. */
 static void
 test_phases(void)
 {
@@ -378,10 +379,11 @@ test_phases(void)
         uint64_t moves = own->moves;
         need(cx, c->type->run(c, row[i].event, &s, NULL));
         ok(own->phase == row[i].phase && own->moves > moves,
-           "at %s a rank is at %s, and has moved", et_event_name(row[i].event),
-           etd_phase_name(row[i].phase));
+           "after %s the board shows a rank in phase %s, and that it has moved",
+           et_event_name(row[i].event), etd_phase_name(row[i].phase));
     }
-    ok(rank.board->rank[0].moves == 0, "the other rank here has not");
+    ok(rank.board->rank[0].moves == 0,
+       "the board does not show that the other rank of this machine has moved");
     et_callback_free(&c);
     et_comm_close(&comm);
     etd_board_free(&rank.board);
@@ -426,7 +428,7 @@ main(void)
                 "%s has the kernels of its batches, and of no others", part_names[i]);
     }
     ok(said.save >= 1e-3 * OTHER_MS && said.save < all,
-       "save_ms has the one save, in seconds: %g", said.save);
+       "save_ms has the time of the one save, in seconds: %g", said.save);
     ok(said.positive, "which is never nothing");
     ok(said.placed, "each record has the epoch and the samples of its batch");
     ok(said.step < all - 1e-3 * (BATCHES * PAUSE_MS + 3 * OTHER_MS),

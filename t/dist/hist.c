@@ -17,7 +17,7 @@ enum { BATCHES = 5000, POINTS = 2048, ROOM = 1 << 17, PATIENCE_MS = 30000 };
 static struct et_ctx *cx;
 static int readers;
 
-/* Its value is that of its batch, and its time three seconds for each. */
+/* The value of a batch is its number, and its time is three seconds for each. */
 static void
 write_log(void)
 {

@@ -92,7 +92,8 @@ test_process(void)
        "without a GPU nothing is said of one");
 }
 
-/* Rates are of what each counter grew by since the last look, in two seconds here. */
+/* Rates are what each counter has grown by since the last look, a second: two seconds
+ * here. */
 static void
 test_rates(void)
 {
@@ -117,15 +118,15 @@ test_rates(void)
     for (size_t k = 0; k < sizeof row / sizeof *row; k++) {
         const double grew = *row[k].counter - row[k].before;
         if (isnan(grew)) {
-            skip(1, "this system does not say");
+            skip(1, "this system does not report it");
             continue;
         }
         double got = NAN;
         for (int i = 0; i < n; i++)
             if (strcmp(entry[i].name, row[k].name) == 0)
                 got = entry[i].value;
-        is_near(got, grew / 2 * row[k].scale, 1e-9, "%s is what it was in a second",
-                row[k].name);
+        is_near(got, grew / 2 * row[k].scale, 1e-9,
+                "%s is what its counter grew by in a second", row[k].name);
     }
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records on their way: packets of the pipe between a rank and its supervisor, every
- * field of them, what does not fit and what is none; and frames that are joined. */
+/* Packets of the pipe between a rank and its supervisor: every field of the records in
+ * them, records that do not fit, and bytes that are no record; and frames that are
+ * joined to records. */
 #include "config.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@ is_whole(const struct etd_bytes *b, size_t at, struct etd_packet *p, size_t *use
     return etd_packet_next(b->at + at, b->n - at, p, used) == 1;
 }
 
-/* Two records and a line, one behind the other. */
+/* Two records and a line, one after the other. */
 static void
 test_fields(void)
 {
@@ -46,33 +47,34 @@ test_fields(void)
         const struct et_record *r = &told[i];
         ok(is_whole(&b, at, &p, &used) && p.kind == ETD_PACKET_RECORD &&
                etd_packet_record(&p, entry, 2, &got),
-           "record %d comes back", i);
+           "record %d is read from its packet", i);
         ok(got.kind == r->kind && got.t == r->t && got.seq == r->seq &&
                got.ep == r->ep && got.ba == r->ba && got.sp == r->sp &&
                got.level == r->level && got.rank == r->rank && got.n == r->n,
-           "with all its fields");
+           "a record that is read has all its fields");
         ok(r->text ? got.text && strcmp(got.text, r->text) == 0 : !got.text,
-           "%s a text", r->text ? "with" : "without");
+           "a record is read %s a text", r->text ? "with" : "without");
         if (i == 0)
             ok(strcmp(entry[0].name, "a") == 0 && entry[0].value == 1.5 &&
                    strcmp(entry[1].name, "loss/train/total") == 0 &&
                    entry[1].value == -2,
-               "and its numbers");
+               "a record that is read has its numbers");
     }
     ok(is_whole(&b, at, &p, &used) && p.kind == ETD_PACKET_LINE && p.n == 7 &&
            p.body[0] == ET_LOG_WARN && memcmp(p.body + 1, "a line", 6) == 0 &&
            at + used == b.n,
-       "a line has its level and its text, and ends where it ends");
+       "a line is read with its level and its text, and ends where the bytes end");
     etd_bytes_drop(&b, at);
     ok(b.n == used && is_whole(&b, 0, &p, &used) && p.kind == ETD_PACKET_LINE,
-       "what is dropped leaves what is behind it");
+       "bytes that are dropped leave those behind them");
     etd_bytes_drop(&b, b.n);
-    is_int((int64_t)b.n, 0, "all may be dropped");
+    is_int((int64_t)b.n, 0, "all bytes may be dropped");
     etd_bytes_free(&b);
-    ok(!b.at && b.n == 0 && b.room == 0, "and given back");
+    ok(!b.at && b.n == 0 && b.room == 0,
+       "bytes that are freed leave no memory and no room");
 }
 
-/* A record whose head says what is not there. */
+/* A record whose head has a field that cannot be, or is at its limit. */
 static void
 test_heads(void)
 {
@@ -82,7 +84,7 @@ test_heads(void)
         RANK = 48,
         N = 52,
         TEXT_N = 56
-    }; /* bytes of a head */
+    }; /* offsets in the head of a record */
     static const struct {
         int at, value;
         bool fine;
@@ -90,16 +92,16 @@ test_heads(void)
     } row[] = {
         {KIND, -1, false, "a kind below the first"},
         {KIND, ET_RECORD_COUNT - 1, true, "the last kind"},
-        {KIND, ET_RECORD_COUNT, false, "a kind beyond it"},
+        {KIND, ET_RECORD_COUNT, false, "a kind beyond the last"},
         {LEVEL, -1, false, "a level below the first"},
         {LEVEL, ET_LOG_ERROR, true, "the last level"},
-        {LEVEL, ET_LOG_ERROR + 1, false, "a level beyond it"},
+        {LEVEL, ET_LOG_ERROR + 1, false, "a level beyond the last"},
         {RANK, -1, false, "a rank below 0"},
         {RANK, 0, true, "rank 0"},
-        {N, -1, false, "fewer numbers than none"},
+        {N, -1, false, "a negative number of numbers"},
         {N, 1, true, "as many numbers as there are"},
-        {N, 2, false, "one more"},
-        {TEXT_N, -1, false, "a text shorter than none"},
+        {N, 2, false, "one number more than there are"},
+        {TEXT_N, -1, false, "a text of negative length"},
         {TEXT_N, 1 << 20, false, "a text longer than the packet"},
     };
     const struct et_log_entry one = {"x", 4};
@@ -116,12 +118,12 @@ test_heads(void)
         memcpy(b.at + ETD_PACKET_HEAD + row[i].at, &value, sizeof value);
         ok(is_whole(&b, 0, &p, &used) &&
                etd_packet_record(&p, entry, 3, &got) == row[i].fine,
-           "%s %s", row[i].what, row[i].fine ? "is read" : "is refused");
+           "a record with %s %s", row[i].what, row[i].fine ? "is read" : "is refused");
         etd_bytes_free(&b);
     }
 }
 
-/* What is longer than a reader takes is left out, and what is beside it stays. */
+/* A packet longer than a reader takes is left out, and its neighbours stay. */
 static void
 test_longest(void)
 {
@@ -134,14 +136,16 @@ test_longest(void)
     etd_packet_add(&b, ETD_PACKET_END, "yz", 2);
     ok(is_whole(&b, 0, &p, &used) && p.kind == ETD_PACKET_OUT && p.n == 1 &&
            is_whole(&b, used, &p, &used) && p.kind == ETD_PACKET_END && p.n == 2,
-       "one that is too long by a byte is left out");
+       "a packet that is too long by a byte is left out");
     etd_bytes_free(&b);
     etd_packet_add(&b, ETD_PACKET_ERR, body, ETD_PACKET_MAX - ETD_PACKET_HEAD);
-    ok(is_whole(&b, 0, &p, &used) && used == ETD_PACKET_MAX, "the longest is not");
+    ok(is_whole(&b, 0, &p, &used) && used == ETD_PACKET_MAX,
+       "a packet of the greatest length is kept");
     const char none[] = {0, 0, 0, 0, 1};
-    is_int(etd_packet_next(none, 3, &p, &used), 0, "three bytes say nothing yet");
+    is_int(etd_packet_next(none, 3, &p, &used), 0,
+           "three bytes are not enough for a packet");
     is_int(etd_packet_next(none, sizeof none, &p, &used), -1,
-           "a packet without a kind is none");
+           "a packet without a kind is refused");
     etd_bytes_free(&b);
 }
 
@@ -149,7 +153,7 @@ test_longest(void)
 
 static struct et_ctx *cx;
 
-/* The frame in O, joined by J; its status. */
+/* Joins the frame in O by J; returns the status. */
 static et_status
 join(struct etd_join *j, struct etd_out *o, const char *bytes, struct et_record *r,
      bool *whole)
@@ -171,7 +175,7 @@ begin(struct etd_out *o, char *bytes, size_t room, enum etd_kind kind, int64_t h
     etd_begin(o, bytes, room, &head, n_keys);
 }
 
-/* Part PART of record HSEQ, of which more follows. */
+/* Part PART of record HSEQ; more parts follow. */
 static et_status
 join_part(struct etd_join *j, int64_t hseq, int part, bool *whole)
 {
@@ -192,17 +196,19 @@ test_parts(void)
     struct etd_join j;
     bool whole = true;
     etd_join_init(&j, cx);
-    ok(join_part(&j, 7, 0, &whole) == ET_OK && !whole, "a part is not the whole");
+    ok(join_part(&j, 7, 0, &whole) == ET_OK && !whole,
+       "a first part is not a whole record");
     is_int(join_part(&j, 8, 1, &whole), ET_EFORMAT,
-           "nor goes on with another record's");
-    is_int(join_part(&j, 7, 1, &whole), ET_EFORMAT, "after which it is given up");
+           "a part of another record is refused");
+    is_int(join_part(&j, 7, 1, &whole), ET_EFORMAT,
+           "a record whose parts were mixed up is given up");
     ok(join_part(&j, 9, 0, &whole) == ET_OK && join_part(&j, 9, 1, &whole) == ET_OK &&
            join_part(&j, 9, 3, &whole) == ET_EFORMAT,
-       "nor without one between");
+       "a part that does not follow the one before is refused");
     etd_join_release(&j);
 }
 
-/* A record that stands for several, of a, b and c. */
+/* A record that stands for several, with the metrics a, b and c. */
 static void
 test_spans(void)
 {
@@ -220,7 +226,7 @@ test_spans(void)
     etd_put_double(&o, "a", 5);
     etd_put_double(&o, "b", 6);
     etd_put_double(&o, "c", 7);
-    etd_put_map(&o, "min", 3); /* in another order */
+    etd_put_map(&o, "min", 3); /* in another order than m */
     etd_put_double(&o, "c", 2);
     etd_put_double(&o, "b", -3);
     etd_put_double(&o, "a", 1);
@@ -235,12 +241,12 @@ test_spans(void)
     etd_put_text(&o, "level", "loud");
     ok(join(&j, &o, bytes, &r, &whole) == ET_OK && whole && r.n == 3 && r.of == 3,
        "a record that stands for three is read");
-    is_int(r.from, 40, "it begins no later than it ends");
+    is_int(r.from, 40, "a record's first batch is no later than its last");
     ok(r.span[0].min == 1 && r.span[0].max == 9 && r.span[0].sum == 18 &&
            r.span[2].min == 2 && r.span[2].max == 8 && r.span[2].sum == 12,
-       "what is least, greatest and in the middle is found by its name");
-    is_near(r.span[1].max, 6, 0, "and is a number");
-    is_int(r.level, ET_LOG_DEBUG, "a level that there is not is the lowest");
+       "minimum, maximum and mean are found by the metric's name");
+    is_near(r.span[1].max, 6, 0, "a maximum that is a text is replaced by the value");
+    is_int(r.level, ET_LOG_DEBUG, "an unknown level is read as the lowest");
     etd_join_release(&j);
 }
 

@@ -441,7 +441,7 @@ test_progress(struct et_ctx *cx)
     etd_model_free(&m);
 }
 
-/* ---- what records are about ---- */
+/* ---- what a model keeps of records ---- */
 
 static void
 apply(struct et_ctx *cx, struct etd_model *m, const struct et_record *r)
@@ -449,7 +449,8 @@ apply(struct et_ctx *cx, struct etd_model *m, const struct et_record *r)
     need(cx, etd_model_apply(m, r));
 }
 
-/* Ranks beyond those that there may be are none; the others keep what they said. */
+/* Records of ranks outside the limits are ignored; ranks within keep what their records
+ * said. */
 static void
 test_ranks(struct et_ctx *cx)
 {
@@ -462,7 +463,7 @@ test_ranks(struct et_ctx *cx)
     apply(cx, m, &r);
     r.rank = ETD_RANKS;
     apply(cx, m, &r);
-    is_int(m->n_ranks, 0, "a rank that there cannot be is none");
+    is_int(m->n_ranks, 0, "records of ranks -1 and ETD_RANKS make no rank");
     r.rank = 1;
     r.ba = 11;
     apply(cx, m, &r);
@@ -472,17 +473,17 @@ test_ranks(struct et_ctx *cx)
            etd_part_get(&m->rank[1], "wait_ms") == 3 && m->rank[1].ba == 11 &&
            m->rank[1].t == 5 && strcmp(m->rank[1].name, "1") == 0 &&
            !m->rank[2].name[0],
-       "where there are more of them, each has what it said");
+       "each of ten ranks has the numbers of its own record");
     r.entry = &other;
     r.n = 1;
     r.rank = 2;
     apply(cx, m, &r);
     is_near(m->rank[2].trail[ETD_TRAIL - 1], 0, 0,
-            "who does not say its own time has none");
+            "a rank that does not report own_ms has none");
     etd_model_free(&m);
 }
 
-/* Where a run is, what its length is made of, and which of its records are events. */
+/* Where a run is, its length, and which of its records are events. */
 static void
 test_records(struct et_ctx *cx)
 {
@@ -499,9 +500,10 @@ test_records(struct et_ctx *cx)
                           .n = 3};
     need(cx, etd_model_new(cx, &m));
     apply(cx, m, &r);
-    ok(m->n_events == 0 && !m->state[0], "a record of the run without a word is none");
+    ok(m->n_events == 0 && !m->state[0],
+       "a run record without a text is no event and no state");
     ok(m->n_length == 1 && etd_model_length(m, "run/batches") == 50,
-       "only what is said of the run is its length");
+       "only numbers of the run count as its length");
     r = (struct et_record){.kind = ET_RECORD_COMMAND,
                            .seq = 5,
                            .t = 101,
@@ -513,7 +515,7 @@ test_records(struct et_ctx *cx)
     apply(cx, m, &r);
     ok(m->seq == 5 && m->t == 101 && m->from == 100 && m->ep == 3 && m->ba == 31 &&
            m->sp == 501,
-       "a run is where its last record is");
+       "a run is at the place of its last record");
     r.rank = 1;
     r.ba = r.ep = r.sp = 77;
     r.t = 102;
@@ -524,20 +526,21 @@ test_records(struct et_ctx *cx)
     r.kind = ET_RECORD_ANNOTATION;
     apply(cx, m, &r);
     ok(m->t == 102 && m->ep == 3 && m->ba == 31 && m->sp == 501,
-       "lines, remarks and other ranks do not say where");
-    is_int(m->n_errors, 2, "lines of the log are errors, whatever others are");
+       "log lines, annotations and records of other ranks do not move the run");
+    is_int(m->n_errors, 2,
+           "log lines of level error count as errors, other records do not");
     const struct etd_event *e = etd_model_event(m, 0), *line = etd_model_event(m, 1);
     ok(m->n_events == 4 && e->kind == ET_RECORD_COMMAND && e->level == ET_LOG_INFO &&
            e->ba == 31 && e->t == 101 && e->rank == 0 && e->seq == 5 &&
            line->kind == ET_RECORD_LOG && line->level == ET_LOG_ERROR &&
            line->rank == 1 && line->ba == 77,
-       "and each event is of its record's kind, level and place");
+       "each event has its record's kind, level and place");
     static const struct et_log_entry values[] = {{"loss/a", 1}, {"lr-SGD", 2}};
     r = (struct et_record){.kind = ET_RECORD_METRIC, .entry = values, .n = 2};
     apply(cx, m, &r);
     const struct etd_series *like = etd_model_series_like(m, "lr-");
     ok(like && strcmp(like->name, "lr-SGD") == 0 && !etd_model_series_like(m, "m/"),
-       "a series is found by how it begins, or none is");
+       "a series is found by the beginning of its name, or not at all");
     etd_model_free(&m);
 }
 

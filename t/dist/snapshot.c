@@ -306,7 +306,7 @@ test_places(struct et_ctx *cx)
     etd_model_free(&other);
 }
 
-/* Bins of a series have their order: one with a number that was there is refused. */
+/* Bins of a series must ascend: a bin with the number of the one before is refused. */
 static void
 test_bins(struct et_ctx *cx)
 {
@@ -320,8 +320,10 @@ test_bins(struct et_ctx *cx)
         bin[1].bin += step;
         m->series[0].n_bins = 2;
         need(cx, etd_model_save(m, &bytes, &n));
-        is_int(etd_model_load(other, bytes, n), step ? ET_OK : ET_EFORMAT, "a bin %s",
-               step ? "behind another is loaded" : "twice is refused");
+        is_int(etd_model_load(other, bytes, n), step ? ET_OK : ET_EFORMAT,
+               "a second bin %s",
+               step ? "that follows the first is loaded"
+                    : "with the first one's number is refused");
         et_error_clear(cx);
         et_free(cx, bytes);
         etd_model_free(&m);

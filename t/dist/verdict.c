@@ -542,7 +542,7 @@ test_ranks(void)
     }
 }
 
-/* Which of two ranks tells why, by their exits: the first's, the second's. */
+/* The rank whose exit tells why the run ended: the first of two or the second. */
 static void
 test_reasons(void)
 {
@@ -558,12 +558,12 @@ test_reasons(void)
         rank[0].end.exit = row[i].first;
         rank[1].end.exit = row[i].second;
         is_int(etd_rank_that_counts(rank, 2), row[i].counts,
-               "of exits %d and %d the one that counts is known", row[i].first,
-               row[i].second);
+               "of two ranks that exit with %d and %d the right one tells why",
+               row[i].first, row[i].second);
     }
 }
 
-/* A step that was looked at twice lasts from its first look. */
+/* A step that was looked at twice lasts from the first look. */
 static void
 test_first_looks(void)
 {
@@ -573,7 +573,7 @@ test_first_looks(void)
     is_near(s.longest, 0, 0, "the first step of a run is not measured");
     etd_steps_look(&s, 180, 6);
     ok(s.longest == 80 && s.first == 5 && s.last == 6,
-       "the next is, from when it began");
+       "the second step of a run is measured from its first look");
 }
 
 int

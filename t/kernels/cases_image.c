@@ -12,7 +12,7 @@ struct conv_case {
     const char *what;
     int64_t x[4], w[4];
     int stride, dilation, groups; /* 0: 1 */
-    int stride_x, dilation_x;     /* across, where they differ from those down */
+    int stride_x, dilation_x;     /* across, where other than down */
     int pad[2], output_pad;
 };
 
@@ -471,7 +471,7 @@ cases_resize(struct bench *b)
     static const int64_t sizes[][4] = {{8, 8, 4, 4},     {8, 8, 16, 16}, {7, 5, 3, 11},
                                        {32, 32, 20, 20}, {1, 1, 3, 3},   {13, 17, 1, 1},
                                        {5, 5, 5, 5}};
-    /* The last again, by steps that are not the quotient of the sizes. */
+    /* The last sizes again, with scales that are not the quotient of the sizes. */
     static const double steps[] = {0.7, 1.3};
     enum { SIZES = sizeof sizes / sizeof sizes[0] };
     bool grad = b->op == ET_OP_resize2d_grad;
@@ -494,7 +494,7 @@ cases_resize(struct bench *b)
                         .length = length),
                   "%dx%d to %dx%d, %s%s", (int)v[0], (int)v[1], (int)v[2], (int)v[3],
                   mode == ET_RESIZE_NEAREST ? "nearest" : "bilinear",
-                  i < SIZES ? "" : ", in other steps");
+                  i < SIZES ? "" : ", with other scales");
         }
 }
 

@@ -12,9 +12,9 @@ struct batch_case {
     int64_t x[4];
     bool affine, residual, relu;
     enum contents contents;
-    enum layout other;      /* than channels-last */
-    bool no_gamma, no_beta; /* of two that an affine one has */
-    double eps;             /* 0: 1e-5, beside which a variance of 1 hides it */
+    enum layout other;      /* another than channels-last */
+    bool no_gamma, no_beta; /* leave one of an affine norm's two out */
+    double eps;             /* 0: 1e-5, which has no effect beside a variance of 1 */
 };
 
 /* Devices have a way of their own for up to some thousand positions. */
@@ -81,7 +81,7 @@ static const struct batch_case batches[] = {
      .x = {5, 4, 7, 7},
      .affine = true,
      .contents = FAR},
-    {.what = "an eps that counts",
+    {.what = "an eps that has an effect",
      .ndim = 4,
      .x = {3, 17, 5, 7},
      .affine = true,
@@ -153,7 +153,7 @@ struct row_case {
     bool affine, mixed; /* MIXED: in every mixture of the table below */
     enum layout layout;
     enum contents contents;
-    bool no_gamma, no_beta; /* of two that an affine one has */
+    bool no_gamma, no_beta; /* leave one of an affine norm's two out */
     double eps;             /* 0: 1e-5 */
 };
 
@@ -282,7 +282,7 @@ static const struct row_case layers[] = {
      .x = {5, 97},
      .affine = true,
      .contents = FAR},
-    {.what = "an eps that counts",
+    {.what = "an eps that has an effect",
      .ndim = 2,
      .axes = 1,
      .x = {5, 96},
@@ -337,7 +337,7 @@ static const struct row_case groups[] = {
      .affine = true,
      .layout = LAST,
      .contents = FAR},
-    {.what = "an eps that counts",
+    {.what = "an eps that has an effect",
      .ndim = 4,
      .groups = 2,
      .x = {2, 8, 5, 3},
@@ -619,7 +619,7 @@ struct sdpa_case {
     bool hides; /* some of the bias is -infinity */
     bool wide;  /* the bias is f32 whatever the heads are, as under mixed precision */
     bool some;  /* not all results are wanted */
-    enum layout keys, values; /* where they lie otherwise than the queries */
+    enum layout keys, values; /* layouts, where other than the queries' */
 };
 
 static const struct sdpa_case sdpas[] = {
@@ -743,7 +743,7 @@ static const struct sdpa_case sdpas[] = {
      .S = 70,
      .D = 24,
      .causal = true},
-    {.what = "queries, keys and values that lie apart",
+    {.what = "queries, keys and values of different layouts",
      .B = 2,
      .H = 3,
      .T = 5,

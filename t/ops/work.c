@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What operations are counted to compute and, where less or more moves than their
- * operands and results have, to move: of sizes that are all different. */
+/* The arithmetic that operations count, and the bytes that they move where these differ
+ * from their operands and results. All sizes are different. */
 #include "etude/ctx.h"
 #include "etude/op.h"
 #include "t/ops/text.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MOST = 16, PLAIN = -1 }; /* PLAIN: what operands and results have */
+enum { MOST = 16, PLAIN = -1 }; /* PLAIN: operands and results */
 
 #define ATTR(type, ...)                                                                \
     &(const struct et_##type##_attr){__VA_ARGS__}, sizeof(struct et_##type##_attr)
@@ -33,7 +33,7 @@ static const struct work {
     enum et_op_id op;
     const void *attr;
     size_t attr_size;
-    const char *in; /* operands, see text.h */
+    const char *in; /* the operands, see text.h */
     int64_t flops, bytes;
 } rows[] = {
     {ET_OP_conv2d, ATTR(conv2d, CONV), "f32[2,4,7,8] f32[6,2,3,5]", 11520, PLAIN},
@@ -102,19 +102,19 @@ static const struct work {
 
     {ET_OP_fused, &three_steps, sizeof three_steps, "f32[2,3] f32[3]", 18, PLAIN},
 
-    /* Of a table only what is taken is read, and no more than there is. */
+    /* Of a table only the rows taken are read, and no more than it has. */
     {ET_OP_take, ATTR(axis, .axis = 0), "f32[9,4] i32[3]", 0, 12 + 48 + 48},
     {ET_OP_take, ATTR(axis, .axis = 0), "f32[9,4] i32[20]", 0, 80 + 144 + 320},
     {ET_OP_gather, ATTR(axis, .axis = 1), "f64[2,9] i32[2,3]", 0, 24 + 48 + 48},
     {ET_OP_take_grad, ATTR(axis, .axis = 0, .n = 9), "f32[3,4] i32[3]", 12, PLAIN},
     {ET_OP_scatter_add, ATTR(axis, .axis = 1, .n = 9), "f32[2,3] i32[2,3]", 6, PLAIN},
-    /* What only moves costs no FLOP. */
+    /* Operations that only move data cost no FLOP. */
     {ET_OP_copy, ATTR(copy, .format = ET_CHANNELS_LAST), "f32[2,3,4,5]", 0, PLAIN},
     {ET_OP_concat, ATTR(axis, .axis = 1), "f32[2,3] f32[2,5]", 0, PLAIN},
     {ET_OP_pad, ATTR(pad, .after = {0, 2}), "f32[2,3]", 0, PLAIN},
     {ET_OP_flip, ATTR(flip, .axes = 2), "f32[2,3]", 0, PLAIN},
     {ET_OP_all_reduce, NO_ATTR, "f32[2,3] f32[1]", 6, PLAIN},
-    /* A byte for each number of 180, four where neighbours are mixed. */
+    /* A byte is read for each of 180 numbers, four bytes where neighbours are mixed. */
     {ET_OP_image_batch, ATTR(image_batch, .shape = {5, 6}),
      "u8[9,3,8,8] i32[2,8] f32[3,256]", 0, 180 + 64 + 3072 + 720},
     {ET_OP_image_batch, ATTR(image_batch, .shape = {5, 6}, .dtype = ET_F16),
@@ -142,9 +142,9 @@ check(struct et_ctx *cx, const struct work *w)
     if (op->infer(cx, &call, out, &offset) != ET_OK)
         bail("%s", et_error_get(cx)->message);
     is_int(op->flops ? op->flops(&call) : et_desc_count(&out[0]), w->flops,
-           "%s of %s computes", op->name, w->in);
-    is_int(op->bytes ? op->bytes(&call) : PLAIN, w->bytes, "%s of %s moves", op->name,
-           w->in);
+           "%s of %s counts its arithmetic", op->name, w->in);
+    is_int(op->bytes ? op->bytes(&call) : PLAIN, w->bytes,
+           "%s of %s counts the bytes it moves", op->name, w->in);
 }
 
 int

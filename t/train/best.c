@@ -145,12 +145,14 @@ test_least(struct et_ctx *cx)
     while (notes.entropy[best] != extreme(&notes, false))
         best++;
     snprintf(want, sizeof want, "\"ep\":\"%d\"", best + 1);
-    ok(n > 8 && strstr(header + 8, want), "of which epoch they are");
+    ok(n > 8 && strstr(header + 8, want),
+       "the saved file names the epoch of the best evaluation");
     snprintf(want, sizeof want, "\"ba\":\"%d\"", 2 * (best + 1));
-    ok(n > 8 && strstr(header + 8, want), "and of which batch");
+    ok(n > 8 && strstr(header + 8, want),
+       "the saved file names the batch of the best evaluation");
 }
 
-/* Is VALUE, which an evaluation has, the best so far for C? */
+/* Does C save, as the best so far, an evaluation with this VALUE? */
 static bool
 is_best(struct et_callback *c, const struct et_state *of, double value)
 {
@@ -173,15 +175,17 @@ test_values(struct et_ctx *cx)
     struct et_callback *c = MAKE(cx, "save_path", "values.safetensors");
     run_open(&r, cx, &(struct run_setup){0});
     ok(!is_best(c, r.state, NAN) && access(path_of("values.safetensors"), F_OK) != 0,
-       "NaN is no best value");
+       "an evaluation of NaN is not saved as the best");
     ok(is_best(c, r.state, 4) && !is_best(c, r.state, 4) && is_best(c, r.state, 3),
-       "any number is the first, and what is just as good is no better");
+       "the first number is saved as the best, an equal one is not, a better one is");
     et_callback_free(&c);
 
     c = MAKE(cx, "save_path", "later/values.safetensors");
-    ok(!is_best(c, r.state, 4), "a file that cannot be written has no best value");
+    ok(!is_best(c, r.state, 4),
+       "an evaluation whose file cannot be written is not the best");
     need(cx, mkdir(path_of("later"), 0700) == 0 ? ET_OK : ET_EIO);
-    ok(is_best(c, r.state, 5), "what did worse is the best then");
+    ok(is_best(c, r.state, 5), "a worse evaluation is saved as the best where the "
+                               "better one could not be written");
     unlink(path_of("later/values.safetensors"));
     rmdir(path_of("later"));
     et_callback_free(&c);
@@ -191,16 +195,17 @@ test_values(struct et_ctx *cx)
         bool first = is_best(c, r.state, 4);
         need(cx, c->type->run(c, ET_EVENT_FIT_START, r.state, r.state->log));
         ok(first && !is_best(c, r.state, 5),
-           "the first fit begins with what is loaded");
+           "the first fit keeps the best value that was loaded");
         need(cx, c->type->run(c, ET_EVENT_FIT_END, r.state, r.state->log));
         need(cx, c->type->run(c, ET_EVENT_FIT_START, r.state, r.state->log));
-        ok(is_best(c, r.state, 5) == reset, "another forgets the best, or does not");
+        ok(is_best(c, r.state, 5) == reset,
+           "a further fit forgets the best value only with reset_on_train");
         et_callback_free(&c);
     }
     run_close(&r);
 }
 
-/* Somebody who interrupts a run goes on with its own weights. */
+/* A run that is interrupted goes on with its own weights. */
 static void
 test_interrupted(struct et_ctx *cx)
 {
@@ -219,11 +224,12 @@ test_interrupted(struct et_ctx *cx)
     need(cx, c->type->run(c, ET_EVENT_FIT_END, r.state, r.state->log));
     need(cx, et_tensor_read(cx, r.state->params->values, now, bytes));
     ok(first && memcmp(now, trained, bytes) != 0,
-       "load_at_end leaves a run alone that was interrupted");
+       "load_at_end leaves the weights of an interrupted run alone");
     r.state->interrupted = false;
     need(cx, c->type->run(c, ET_EVENT_FIT_END, r.state, r.state->log));
     need(cx, et_tensor_read(cx, r.state->params->values, now, bytes));
-    ok(memcmp(now, trained, bytes) == 0, "one that has ended takes the best weights");
+    ok(memcmp(now, trained, bytes) == 0,
+       "load_at_end gives a run that has ended the best weights");
     free(now);
     free(trained);
     run_close(&r);
@@ -605,7 +611,7 @@ static const struct et_callback_class interrupt_class = {
     .run = interrupt_average,
 };
 
-/* An evaluation of the average that was broken off is made up for, once. */
+/* An evaluation of the average that was interrupted is made up for, once. */
 static void
 test_ema_owed(struct et_ctx *cx)
 {
@@ -627,7 +633,7 @@ test_ema_owed(struct et_ctx *cx)
     run_start(&r);
     need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
     ok(notes.n == 1 && notes.n_ema == 0,
-       "the average's first evaluation is broken off");
+       "the first evaluation of the average is interrupted");
     struct et_archive a = {0};
     eti_archive_begin(&a, cx);
     need(cx, ema->type->archive(ema, &a));
@@ -635,9 +641,11 @@ test_ema_owed(struct et_ctx *cx)
     need(cx, eti_archive_sort(&a));
     interrupt = 0;
     need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
-    is_int(notes.n_ema, 2, "the next fit makes up for it, and evaluates at its end");
+    is_int(notes.n_ema, 2,
+           "the next fit makes up for the interrupted evaluation, and evaluates at its "
+           "end");
     need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
-    is_int(notes.n_ema, 3, "a further one owes nothing");
+    is_int(notes.n_ema, 3, "a fit after that evaluates the average at its end alone");
     run_close(&r);
     et_callback_free(&ema);
 
@@ -655,7 +663,8 @@ test_ema_owed(struct et_ctx *cx)
     eti_archive_release(&a);
     r.state->dataloader_label = "train";
     need(cx, ema->type->run(ema, ET_EVENT_FIT_START, r.state, r.state->log));
-    is_int(notes.n_ema, 4, "a run that goes on from there makes up for it too");
+    is_int(notes.n_ema, 4,
+           "a resumed run makes up for the interrupted evaluation of the average");
     run_close(&r);
     et_callback_free(&ema);
 }
@@ -718,7 +727,8 @@ test_ema_archive(struct et_ctx *cx)
     need(cx, c->type->run(c, ET_EVENT_EVAL_AFTER_ALL, r.state, r.state->log));
     ok(notes.n_ema == 3 && notes.ema[2] == notes.ema[1],
        "an average that was resumed evaluates to the same");
-    is_int(notes.saved, saved, "which is no better than what it knows");
+    is_int(notes.saved, saved,
+           "an evaluation that is no better than the resumed best is not saved");
     run_close(&r);
     et_callback_free(&c);
 }

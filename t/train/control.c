@@ -261,7 +261,7 @@ test_greatest_rate(struct et_ctx *cx)
     free(r.params);
 }
 
-/* Where the recipe's own is greater it is the most that a rate may be. */
+/* A recipe whose rate is above the usual limit has it as the limit. */
 static void
 test_great_recipe(struct et_ctx *cx)
 {
@@ -276,11 +276,11 @@ test_great_recipe(struct et_ctx *cx)
         desk_train(cx, &(struct how){.text = text, .ask = asks, .n = 3, .stop = 2}, &r);
     is_str(d.answer[0],
            "refused: optimizer.lr 20.001 outside (0, 20]: etude rerun takes any",
-           "a rate above a recipe's 20 is refused");
-    is_str(d.answer[1], "was 20", "one below it is taken");
+           "a rate above the recipe's 20 is refused");
+    is_str(d.answer[1], "was 20", "a rate below the recipe's 20 is taken");
     is_str(d.answer[2],
            "refused: optimizer.lr 15.001 outside (0, 15]: etude rerun takes any",
-           "which is the most from then on");
+           "a rate above the one that was set is refused from then on");
     free(r.params);
 }
 
@@ -397,7 +397,8 @@ test_newest(struct et_ctx *cx)
     free(whole.params);
 }
 
-/* As above, but what is asked at 5 is refused: the log's request stands. */
+/* As above, but the request at batch 5 is refused: the log's request at batch 6 still
+ * holds. */
 static void
 test_refused_newest(struct et_ctx *cx)
 {
@@ -422,7 +423,7 @@ test_refused_newest(struct et_ctx *cx)
                                              .n_replay = n},
                                &rest);
     ok(d.n_refused == 1 && same_params(&rest, &whole),
-       "what is refused takes nothing away that the log has");
+       "a refused request does not keep the log's request from being replayed");
     free(rest.params);
     free(first.params);
     free(whole.params);

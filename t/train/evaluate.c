@@ -527,10 +527,10 @@ test_pieces(struct et_ctx *cx)
     is_int(cut_within(cx, at[2], at[3]).last, 3, "two would not have fitted there");
 }
 
-/* ---- what hooks see of it ---- */
+/* ---- what hooks see of an evaluation ---- */
 
-/* Batches of the loader that hooks are told of: in training, in an evaluation, behind
- * it; and seconds, of which evaluations alone take some. */
+/* The loader's number of batches as hooks see it: in training, in an evaluation, after
+ * an evaluation; and the seconds, of which only evaluations take any. */
 static struct {
     int64_t in_training, in_evaluation, behind;
     double took, trained;
@@ -568,7 +568,7 @@ static const struct et_callback_class show_class = {
     .run = show,
 };
 
-/* Two batches an epoch, and one of evaluation. */
+/* Two batches of training an epoch, and one batch of evaluation. */
 static void
 test_shown(struct et_ctx *cx)
 {
@@ -587,9 +587,9 @@ test_shown(struct et_ctx *cx)
     run_start(&r);
     need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
     is_int(shown.in_training * 100 + shown.in_evaluation * 10 + shown.behind, 212,
-           "hooks are told how many batches the loader has that is read");
-    is_near(shown.took, 5, 1e-6, "and how long an evaluation took");
-    is_near(shown.trained, 0, 1e-6, "which is no time of training");
+           "hooks see the number of batches of the loader that is being read");
+    is_near(shown.took, 5, 1e-6, "hooks see how long an evaluation took");
+    is_near(shown.trained, 0, 1e-6, "an evaluation takes no time of training");
     run_close(&r);
     run_close(&small);
 }

@@ -305,7 +305,7 @@ test_cost(void)
 
 /* ---- the callback ---- */
 
-/* The texts that were written, and warnings. */
+/* The last text that was written; the numbers of texts and of warnings. */
 struct written {
     struct et_sink sink; /* first */
     char text[256];
@@ -323,7 +323,7 @@ keep_text(struct et_sink *sink, const struct et_record *r)
     snprintf(w->text, sizeof w->text, "%s", r->text);
 }
 
-/* What the callback with these OPTIONS writes after each of two evaluations. */
+/* Returns what the callback with these OPTIONS writes over two evaluations. */
 static struct written
 write_with(const char *const *options)
 {
@@ -340,7 +340,8 @@ write_with(const char *const *options)
     need(cx, et_log_new(cx, &w.sink, &log));
     need(cx, et_tensor_new(cx, dev, ET_I32, 2, shape, ET_ROW_MAJOR, "x", &s.batch.x));
     need(cx, class->evaluated(c, &s, log));
-    ok(w.n == 0 && w.warnings == 0, "nothing is written of data that are no text");
+    ok(w.n == 0 && w.warnings == 0,
+       "the callback writes nothing before it has seen text data");
     for (int i = 0; i < 2; i++) {
         need(cx, class->run(c, ET_EVENT_EVAL_BEFORE_FORWARD, &s, log));
         need(cx, class->evaluated(c, &s, log));
@@ -352,7 +353,7 @@ write_with(const char *const *options)
     return w;
 }
 
-/* The same options, but for one that is left as it is by default. */
+/* All options, and all but one, which has its default. */
 static void
 test_callback(void)
 {
@@ -392,13 +393,13 @@ test_callback(void)
         whole = write_with(options);
         if (left_out == ALL - 1)
             ok(whole.n == 0 && whole.warnings == 1,
-               "without a tokenizer there is none, which is said once");
+               "the callback without a tokenizer writes no text, and warns once");
         else if (left_out >= 0)
-            ok(whole.n == 2 && strcmp(whole.text, want) != 0, "%s makes it another",
-               all[left_out][0]);
+            ok(whole.n == 2 && strcmp(whole.text, want) != 0,
+               "the text is another one without the option %s", all[left_out][0]);
     }
     ok(whole.n == 2 && strcmp(whole.text, want) == 0,
-       "the callback writes a text after each evaluation, by all its options");
+       "the callback writes the text of its options after each evaluation");
 }
 
 int

@@ -119,7 +119,7 @@ test_rates(struct et_ctx *cx)
         snprintf(name, sizeof name, "lr-SGD/group%d", i);
         ok(et_log_find(after.r.state->log, name, &rate) &&
                fabs(rate - rates[i]) < 1e-12,
-           "%s is %g", name, rates[i]);
+           "lr_monitor logs %s as %g", name, rates[i]);
     }
     et_callback_free(&c);
     drop(&start);

@@ -163,12 +163,12 @@ test_own(struct et_ctx *cx, struct et_callback *h)
     et_history_delete(h, "score");
     ok(!has_name(h, "score") && has_name(h, "ema_model_score"), "one can be deleted");
     ok(et_history_values(h, "a score behind it", &v, &n) && n == 1 && v[0] == 7,
-       "and the one behind it keeps its values");
+       "a series keeps its values when another one before it is deleted");
     et_history_reset(h);
     ok(!et_history_name(h, 0) && et_history_epoch(h) == 1, "a reset forgets all");
 }
 
-/* A batch whose loss is VALUE, or an evaluation or epoch, ends. */
+/* The event ends a batch whose loss is VALUE, or an evaluation, or an epoch. */
 static void
 ends(struct et_callback *h, enum et_event event, struct et_state *s, double value)
 {
@@ -177,7 +177,7 @@ ends(struct et_callback *h, enum et_event event, struct et_state *s, double valu
     need(h->cx, h->type->run(h, event, s, NULL));
 }
 
-/* Of two evaluators, whose values the state has both. */
+/* A state has the values of two evaluators, of which one has run. */
 static void
 test_evaluators(struct et_ctx *cx)
 {
@@ -195,18 +195,18 @@ test_evaluators(struct et_ctx *cx)
     ends(h, ET_EVENT_EVAL_END, &s, 0);
     ok(!has_name(h, "metrics/one/Accuracy") &&
            et_history_values(h, "metrics/two/Accuracy", &v, &n) && n == 1 && v[0] == 2,
-       "an evaluation is one of the evaluator that ran");
+       "the history takes the values of the evaluator that ran, not of the other");
     s.interrupted = true;
     ends(h, ET_EVENT_EVAL_END, &s, 0);
     s.interrupted = false;
     ok(et_history_values(h, "metrics/two/Accuracy", &v, &n) && n == 1,
-       "one that was broken off is none");
+       "an interrupted evaluation leaves no value in the history");
     ends(h, ET_EVENT_BATCH_END, &s, 100);
     et_history_reset(h);
     ends(h, ET_EVENT_BATCH_END, &s, 4);
     ends(h, ET_EVENT_EPOCH_END, &s, 0);
     need(cx, et_history_latest(h, "loss/train/total", &value));
-    ok(value == 4, "a reset forgets the batches before it");
+    ok(value == 4, "the loss of an epoch counts no batch from before a reset");
     need(cx, et_history_update(h, "later", 8));
     need(cx, et_history_update(h, "later", 9));
     et_history_set_prefix(h, "mine_");
@@ -220,9 +220,9 @@ test_evaluators(struct et_ctx *cx)
     eti_archive_release(&a);
     ok(et_history_values(next, "loss/train/total", &v, &n) && n == 1 && v[0] == 4 &&
            et_history_values(next, "later", &v, &n) && n == 2 && v[0] == 8 && v[1] == 9,
-       "a checkpoint has of each series what it has");
+       "a checkpoint has all values of each series");
     need(cx, et_history_update(next, "own", 3));
-    ok(has_name(next, "mine_own"), "and the prefix");
+    ok(has_name(next, "mine_own"), "a checkpoint has the prefix of names");
     next->type->close(next);
     et_callback_free(&next);
     h->type->close(h);

@@ -183,7 +183,7 @@ test_segmentation(struct et_ctx *cx)
     run_close(&r);
 }
 
-/* Is LINE of EPOCH and BATCH, and of samples with the labels WANT, in any order? */
+/* Does LINE have this epoch and batch, and the labels WANT in any order? */
 static bool
 is_line(const json_t *line, int epoch, int batch, const int32_t want[3])
 {
@@ -227,10 +227,12 @@ test_tracker(struct et_ctx *cx)
     need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
     snprintf(path, sizeof path, "%s/predictions/eval.track.jsonl", scratch_folder());
     json_t *lines = eti_tracked_read(path);
-    is_int((int64_t)json_array_size(lines), 2, "an evaluation is a line");
+    is_int((int64_t)json_array_size(lines), 2,
+           "prediction_tracker writes a line for each evaluation");
     ok(is_line(json_array_get(lines, 0), 1, 2, want) &&
            is_line(json_array_get(lines, 1), 2, 4, want),
-       "of the first samples of its first batch, and of when it was");
+       "a line has the first samples of the evaluation's first batch, its epoch and "
+       "its batch");
     json_decref(lines);
     run_close(&r);
     et_callback_free(&c);

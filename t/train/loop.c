@@ -170,14 +170,14 @@ test_estimate(struct et_ctx *cx)
     run_open(&r, cx, &s);
     ok(et_trainer_estimate(r.trainer, &e) == ET_OK, "a dry run is estimated");
     ok(e.params > 0 && e.flops_per_sample > 0, "it counts parameters and FLOPs");
-    is_int(e.grad_accum, 1, "a batch is one piece");
+    is_int(e.grad_accum, 1, "a batch of 16 is computed in one piece");
     ok((double)e.train.flops == 16 * e.flops_per_sample && e.eval.flops > 0 &&
            e.eval.flops < e.train.flops / 2,
-       "an evaluation computes less than half of what a step does");
+       "an evaluation computes less than half of what a training step does");
     const size_t weights = 4 * (size_t)e.params;
     ok(e.weights_bytes >= weights && e.weights_bytes < weights + weights / 2 &&
            e.checkpoint_bytes > 3 * weights,
-       "the weights are a third of a checkpoint with two moments, or less");
+       "a checkpoint with two moments is at least three times as large as the weights");
     run_close(&r);
     s.dry = false;
     run_open(&r, cx, &s);

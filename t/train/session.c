@@ -144,7 +144,7 @@ test_fit(void)
 
 /* ---- every number of a state ---- */
 
-/* After the second batch of the second epoch. */
+/* Reads the numbers after the second batch of the second epoch. */
 static et_status
 read_numbers(void *data, enum et_event event, const struct et_state *s)
 {
@@ -169,21 +169,23 @@ read_numbers(void *data, enum et_event event, const struct et_state *s)
         return ET_OK;
     for (size_t i = 0; i < sizeof number / sizeof *number; i++)
         ok(et_state_number(s, number[i].name, &got) && got == number[i].want,
-           "a state's number %s is %g: %g", number[i].name, number[i].want, got);
+           "number %s of a state is %g: %g", number[i].name, number[i].want, got);
     ok(et_state_number(s, "loss", &loss) &&
            et_state_number(s, "loss/train/total", &got) && loss == got && loss > 0,
-       "its loss is what is logged of the batch");
+       "the number loss of a state is the batch's logged loss");
     int named = 0, metrics = 0;
     for (const char *name; (name = et_state_number_name(s, named)); named++) {
         metrics += strcmp(name, "metrics/eval/Accuracy") == 0;
         if (!et_state_number(s, name, &got))
-            ok(false, "%s, which is named, has a number", name);
+            ok(false, "%s, which the state names, has a number", name);
         for (int k = 0; k < named; k++)
             if (strcmp(et_state_number_name(s, k), name) == 0)
-                ok(false, "%s is named once", name);
+                ok(false, "the state names %s once", name);
     }
-    ok(named > 2 && metrics == 1, "what is logged is named, with the last evaluation");
-    ok(!et_state_number_name(s, named + 1), "and nothing behind it");
+    ok(named > 2 && metrics == 1,
+       "the state names the logged numbers and those of the last evaluation");
+    ok(!et_state_number_name(s, named + 1),
+       "the state names nothing behind its last number");
     *read = true;
     return ET_OK;
 }
@@ -203,7 +205,7 @@ test_numbers(void)
                                          .data = &read};
     need(cx, et_session_open(cx, recipe, &o, NULL, &s));
     need(cx, et_session_fit(s));
-    ok(read, "a program reads them while the run trains");
+    ok(read, "a program reads a state's numbers while the run trains");
     et_session_close(&s);
 }
 

@@ -111,7 +111,7 @@ test_patience(struct et_ctx *cx)
     c = MAKE(cx, "early_stopper", EVAL_ACCURACY, "min_delta", "-0.25");
     sc.s.timestamp = (struct et_timestamp){0};
     ok(!next_epoch(c, &sc, .25) && !next_epoch(c, &sc, .5) && next_epoch(c, &sc, .5),
-       "the sign of min_delta is no matter");
+       "early_stopper ignores the sign of min_delta");
     et_callback_free(&c);
     et_log_free(&sc.s.log);
 }
@@ -194,19 +194,19 @@ test_early_stopping(struct et_ctx *cx)
     evaluates(c, &sc, 4);
     ok(!stops(c, ET_EVENT_FIT_END, &sc, 4) && !stops(c, ET_EVENT_FIT_START, &sc, 4) &&
            !stops(c, ET_EVENT_EPOCH_CHECKPOINT, &sc, 4) && !epoch_stops(c, &sc, 4),
-       "a further fit does not judge what the one before evaluated last");
+       "a further fit does not judge the last evaluation of the one before");
     sc.s.stop = true;
     evaluates(c, &sc, 5);
     sc.s.stop = false;
     ok(!stops(c, ET_EVENT_EPOCH_CHECKPOINT, &sc, 5),
-       "nor is an evaluation judged that was broken off");
+       "an interrupted evaluation is not judged");
     et_callback_free(&c);
     et_log_free(&sc.s.log);
 }
 
 /* ---- stoppers that are saved and loaded ---- */
 
-/* One with the same OPTIONS, from a checkpoint of FROM, which goes. */
+/* Makes a callback with the same OPTIONS from a checkpoint of FROM, and frees FROM. */
 static struct et_callback *
 resume(struct et_callback *from, const char *const *options)
 {
@@ -236,7 +236,7 @@ test_resumed(struct et_ctx *cx)
     bool early = next_epoch(c, &sc, .5) || next_epoch(c, &sc, .4);
     c = resume(c, two);
     ok(!early && !next_epoch(c, &sc, .4) && next_epoch(c, &sc, .4),
-       "early_stopper, resumed, knows its best value and when it came");
+       "a resumed early_stopper knows its best value and when that came");
     et_callback_free(&c);
     et_log_free(&sc.s.log);
 
@@ -246,8 +246,9 @@ test_resumed(struct et_ctx *cx)
     evaluates(c, &sc, 6);
     c = resume(c, three);
     ok(!early && !stops(c, ET_EVENT_EPOCH_CHECKPOINT, &sc, 0) && epoch_stops(c, &sc, 5),
-       "early_stopping, resumed, knows the epochs so far and what is to be judged");
-    ok(!epoch_stops(c, &sc, 3), "and the best value");
+       "a resumed early_stopping knows its count of epochs and the evaluation to "
+       "judge");
+    ok(!epoch_stops(c, &sc, 3), "a resumed early_stopping knows its best value");
     et_callback_free(&c);
     et_log_free(&sc.s.log);
 }
@@ -333,7 +334,7 @@ note(struct et_sink *sink, const struct et_record *r)
                                         strstr(r->text, "nothing was judged");
 }
 
-/* Does the end of a run after EPOCHS, of which C has seen nothing, warn? */
+/* Does C warn at the end of a run of EPOCHS if it has seen no value? */
 static bool
 end_warns(struct et_callback *c, struct scene *sc, int64_t epochs, bool stopped)
 {
@@ -361,14 +362,17 @@ test_warnings(struct et_ctx *cx)
     for (int i = 0; i < 3; i++) {
         const char *name = all[i]->type->info.name;
         ok(!end_warns(all[i], &sc, 0, false),
-           "%s: a run without a whole epoch is not warned of", name);
-        ok(!end_warns(all[i], &sc, 1, true), "nor one that was ended early");
-        ok(end_warns(all[i], &sc, 1, false), "one that saw no value is");
+           "%s: a run without a whole epoch gives no warning", name);
+        ok(!end_warns(all[i], &sc, 1, true),
+           "a run that was stopped early gives no warning");
+        ok(end_warns(all[i], &sc, 1, false),
+           "a run whose stopper saw no value gives a warning");
     }
     ok(!stops(all[1], ET_EVENT_EVAL_END, &sc, 1) && !end_warns(all[1], &sc, 1, false),
-       "one whose value was judged is not");
+       "a run whose stopper judged a value gives no warning");
     all[1] = resume(all[1], passed);
-    ok(!end_warns(all[1], &sc, 1, false), "nor is it once it is resumed");
+    ok(!end_warns(all[1], &sc, 1, false),
+       "a run whose stopper judged a value before a resume gives no warning");
     for (int i = 0; i < 3; i++)
         et_callback_free(&all[i]);
     et_log_free(&sc.s.log);
@@ -502,8 +506,10 @@ test_limit(struct et_ctx *cx, const char *only, const int64_t *want)
     e.n = 0;
     need(cx, et_trainer_fit(r.trainer, ET_BATCHES(3)));
     is_int(e.n, 2, "a further fit evaluates after batches 8 and 10");
-    is_int(e.samples[0], want[1], "at the end of an epoch as before");
-    is_int(e.samples[1], want[0], "and within it");
+    is_int(e.samples[0], want[1],
+           "the evaluation at the end of an epoch has its usual number of samples");
+    is_int(e.samples[1], want[0],
+           "the evaluation within an epoch has its limited number of samples");
     run_close(&r);
     for (int i = 0; i < 2; i++)
         et_callback_free(&c[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* above.c: the lines above Monitor's panels: what a run's facts and records say of its
- * state, its time and its checkpoints, and where the numbers stand at each width. */
+/* above.c: the lines above Monitor's panels: what they say of a run's state, time and
+ * checkpoints, and where the numbers stand at each width. */
 #include "config.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ lacks(const char *text, const char *part, const char *name)
         diag("'%s' in\n%s", part, text);
 }
 
-/* A run of FACTS whose screen has ROWS x COLS. */
+/* A run with FACTS on a screen of ROWS x COLS. */
 static struct made *
 run_of(const char *facts, int rows, int cols)
 {
@@ -39,7 +39,7 @@ run_of(const char *facts, int rows, int cols)
 
 /* ---- the first line ---- */
 
-/* What VIEW's first line says at ROWS x COLS. */
+/* The first line of VIEW at ROWS x COLS. */
 static const char *
 status(const struct tui_view *v, int rows, int cols)
 {
@@ -82,16 +82,17 @@ test_state(void)
         struct tui_view v = made_view(m);
         v.is_over = rows[i].is_over;
         is_str(tui_run_state(&v), rows[i].want,
-               "of %s and the record '%s' a run that %s is %s", rows[i].facts,
-               rows[i].record, rows[i].is_over ? "is over" : "goes on", rows[i].want);
+               "with the facts %s and the record '%s' a run that %s is shown as %s",
+               rows[i].facts, rows[i].record, rows[i].is_over ? "has ended" : "goes on",
+               rows[i].want);
         made_free(&m);
     }
     struct made *m = run_of("{}", 36, 120);
     made_state(m, "paused");
     struct tui_view v = made_view(m);
-    ok(tui_run_is_paused(&v), "a run that goes on may be paused");
+    ok(tui_run_is_paused(&v), "a run that goes on may be shown as paused");
     v.is_over = true;
-    ok(!tui_run_is_paused(&v), "one that is over is not any more");
+    ok(!tui_run_is_paused(&v), "a run that has ended is not shown as paused");
     made_free(&m);
 }
 
@@ -106,15 +107,19 @@ test_seconds(void)
         double want;
         const char *name;
     } rows[] = {
-        {was, true, false, 185, "one that is over from its start to its end"},
-        {was, true, true, 50, "to the record that is shown, where that is dumped"},
-        {was, false, false, 45, "one that goes on until now, without its rests"},
-        {was, false, true, 60, "with them in a dump"},
+        {was, true, false, 185,
+         "a run that has ended counts from its start to its end"},
+        {was, true, true, 50,
+         "a dump of an ended run counts to the record that it shows"},
+        {was, false, false, 45,
+         "a run that goes on counts until now, without its rests"},
+        {was, false, true, 60, "a dump of a run that goes on counts its rests"},
         {"{\"started\": 1763646990, \"ended\": 1763647100, \"rested\": 15}", true,
-         false, 105, "at the latest from its first record"},
+         false, 105, "an ended run that started late counts from its first record"},
         {"{\"started\": 1763646900, \"rested\": 15}", true, false, 35,
-         "without an end to its last"},
-        {"{\"rested\": 500}", false, false, 0, "never less than nothing"},
+         "an ended run without a time of its end counts to its last record"},
+        {"{\"rested\": 500}", false, false, 0,
+         "rests longer than the run leave no negative time"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct made *m = run_of(rows[i].facts, 36, 120);
@@ -125,7 +130,7 @@ test_seconds(void)
         v.is_over = rows[i].is_over;
         v.now = BEGAN + 60;
         m->app->config.is_dump = rows[i].is_dump;
-        is_near(tui_run_seconds(&v), rows[i].want, 1e-6, "a run took time: %s",
+        is_near(tui_run_seconds(&v), rows[i].want, 1e-6, "the seconds of a run: %s",
                 rows[i].name);
         made_free(&m);
     }
@@ -149,7 +154,8 @@ test_recipe(void)
         const struct tui_view v = made_view(m);
         const char *line = status(&v, 36, 120);
         if (!ok(strncmp(line, rows[i][1], strlen(rows[i][1])) == 0,
-                "a run of %s is called%s", rows[i][0], rows[i][1]))
+                "the first line calls a run with the facts %s%s", rows[i][0],
+                rows[i][1]))
             diag("%s", line);
         made_free(&m);
     }
@@ -178,20 +184,22 @@ test_batch(void)
         if (rows[i].ranks > 1)
             MADE_SAY(m, ET_RECORD_HEALTH, rows[i].ranks - 1, NULL, {"own_ms", 1});
         const struct tui_view v = made_view(m);
-        has(status(&v, 36, 200), rows[i].want, "the batch is told as it is cut");
+        has(status(&v, 36, 200), rows[i].want,
+            "the first line divides the batch among ranks and pieces");
         made_free(&m);
     }
 }
 
-/* What is told of checkpoints: the newest that was saved, of the batch at which it was
- * begun, and since when it is there. */
+/* The newest checkpoint that was saved, the batch at which it was begun, and its age.
+ */
 static void
 test_saved(void)
 {
     struct tui_saved k;
     struct made *m = run_of("{}", 36, 200);
     MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/epoch_batches", 8});
-    ok(!tui_saved(m->model, &k), "at first nothing is saved");
+    ok(!tui_saved(m->model, &k),
+       "before the first checkpoint is saved there is none to show");
     made_batches(m, 10, 500, 8);
     made_say(m, ET_RECORD_CHECKPOINT, 0, "begun mine", NULL, 0);
     made_batches(m, 2, 500, 8);
@@ -200,21 +208,23 @@ test_saved(void)
     made_say(m, ET_RECORD_CHECKPOINT, 0, "saved mine", NULL, 0);
     made_batches(m, 3, 500, 8);
     made_say(m, ET_RECORD_CHECKPOINT, 0, "failed other: full", NULL, 0);
-    ok(tui_saved(m->model, &k), "then it is");
-    is_str(k.name, "mine", "by its name");
-    is_int(k.ba, 10, "with what was trained when it was begun");
-    is_near(k.t, BEGAN + 6.5, 1e-6, "from when it was whole");
+    ok(tui_saved(m->model, &k), "after a checkpoint is saved it is shown");
+    is_str(k.name, "mine", "the checkpoint that is shown is the one that was saved");
+    is_int(k.ba, 10, "a checkpoint is shown with the batch at which it was begun");
+    is_near(k.t, BEGAN + 6.5, 1e-6, "a checkpoint has the time at which it was saved");
     m->at.t += 50;
     made_line(m, 0, ET_LOG_INFO, "x");
     struct tui_view v = made_view(m);
     v.now = m->model->t;
-    has(status(&v, 36, 200), "  ckpt ep1.25 51s ago ", "which is told as its age");
+    has(status(&v, 36, 200), "  ckpt ep1.25 51s ago ",
+        "the first line has the checkpoint's age");
     v.is_over = true;
-    has(status(&v, 36, 200), "  ckpt ep1.25   ", "unless the run is over");
+    has(status(&v, 36, 200), "  ckpt ep1.25   ",
+        "the first line has no age of a checkpoint once the run has ended");
     made_free(&m);
 }
 
-/* ---- the way to the run ---- */
+/* ---- the connection to the run ---- */
 
 static void
 some_are_in(const struct tui_source *s, int64_t *done, int64_t *all)
@@ -231,45 +241,53 @@ test_link(void)
     struct made *m = run_of("{\"ended\": 1763647170}", 36, 120);
     made_state(m, "running");
     struct tui_view v = made_view(m);
-    has(status(&v, 36, 120), "* live", "a dump of a run that goes on shows it live");
+    has(status(&v, 36, 120), "* live",
+        "a dump of a run that goes on says that it is live");
     v.is_over = true;
     has(status(&v, 36, 120), "13:56",
-        "of one that is over, when the record was that is shown");
-    lacks(status(&v, 36, 120), "live", "and it is not live");
+        "a dump of an ended run has the time of the record that it shows");
+    lacks(status(&v, 36, 120), "live",
+          "a dump of an ended run does not say that it is live");
     m->app->config.is_dump = false;
     m->source.link = TUI_LINK_ENDED;
-    has(status(&v, 36, 120), "13:59", "on a terminal, when it ended");
+    has(status(&v, 36, 120), "13:59", "a terminal shows the time at which a run ended");
     v.is_over = false;
     m->app->is_frozen = true;
     v.now = BEGAN + 999;
-    has(status(&v, 36, 120), "frozen 13:56:20", "a view stands where it was frozen");
+    has(status(&v, 36, 120), "frozen 13:56:20",
+        "a frozen view shows the time at which it was frozen");
     m->app->is_frozen = false;
     m->source.link = TUI_LINK_LIVE;
     m->source.rtt_ms = 12;
     m->app->grid.cols = 179;
-    lacks(status(&v, 36, 179), "rtt", "how far it is has room from 180 columns on");
+    lacks(status(&v, 36, 179), "rtt",
+          "the round trip to a run is not shown below 180 columns");
     m->app->grid.cols = 180;
-    has(status(&v, 36, 180), "* live  rtt 12ms", "and is told there");
+    has(status(&v, 36, 180), "* live  rtt 12ms",
+        "the round trip to a run is shown from 180 columns on");
     m->source.link = TUI_LINK_LOST;
     m->source.retry = tui_now(m->app) - 5;
     has(status(&v, 36, 120), "! no link since 13:56:20, retry in 0s, R now",
-        "a retry that is due comes at once");
+        "a lost link whose retry is due says that it retries at once");
     class = *m->source.class;
     class.progress = some_are_in;
     m->source.class = &class;
-    has(status(&v, 36, 120), "history [==>", "a history that comes in has a bar");
-    has(status(&v, 36, 120), "]  38% of 8.0 MB", "and how much of it is in");
+    has(status(&v, 36, 120), "history [==>",
+        "a history that is being loaded has a bar");
+    has(status(&v, 36, 120), "]  38% of 8.0 MB",
+        "the bar of a history says how much is loaded");
     is_str(tui_monitor_empty(&v, "why"), "the history is being read",
-           "which is why a panel is empty");
+           "a panel is empty because the history is being read");
     m->app->is_frozen = true;
-    has(status(&v, 36, 120), "frozen", "one that is frozen has no bar");
+    has(status(&v, 36, 120), "frozen", "a frozen view has no bar of the history");
     m->app->is_frozen = false;
     m->app->config.is_dump = true;
-    lacks(status(&v, 36, 120), "history", "nor has a dump");
-    is_str(tui_monitor_empty(&v, "why"), "why", "whose panels are empty for good");
+    lacks(status(&v, 36, 120), "history", "a dump has no bar of the history");
+    is_str(tui_monitor_empty(&v, "why"), "why",
+           "an empty panel of a dump says its own reason");
     m->source.link = TUI_LINK_CONNECTING;
     is_str(tui_monitor_empty(&v, "why"), "nobody has answered yet",
-           "before anybody answers that is why");
+           "a panel is empty because nobody has answered yet");
     made_free(&m);
 }
 
@@ -282,10 +300,11 @@ test_brief(void)
     struct tui_view v = made_view(m);
     v.now = m->model->t;
     const char *line = status(&v, 15, 59);
-    has(line, " RUNNING  00:03:19  39%", "a small terminal has the state and how far");
-    has(line, "ETA 5m00s", "it is, and how long it will be");
-    lacks(line, "mild", "but no name");
-    lacks(line, "(", "and no clock");
+    has(line, " RUNNING  00:03:19  39%",
+        "a small terminal shows a run's state, time and share done");
+    has(line, "ETA 5m00s", "a small terminal shows the time that is left");
+    lacks(line, "mild", "a small terminal shows no name of a recipe");
+    lacks(line, "(", "a small terminal shows no time of the end");
     made_free(&m);
 }
 
@@ -335,33 +354,35 @@ test_hero(void)
     struct made *m = evaluated("metrics/eval/Accuracy", 100);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const char *text = made_panel_text(m, hero, 1, rows[i].width, false);
-        is_int(at(text, "loss"), rows[i].loss, "at %d columns the loss has its place",
-               rows[i].width);
-        is_int(at(text, "accuracy"), rows[i].best, "and the best evaluation");
-        is_int(at(text, "samples/s"), rows[i].speed, "and the speed");
-        is_int(at(text, "ETA"), rows[i].eta, "and the end");
+        is_int(at(text, "loss"), rows[i].loss,
+               "at %d columns the loss stands in its place", rows[i].width);
+        is_int(at(text, "accuracy"), rows[i].best,
+               "the best evaluation stands in its place");
+        is_int(at(text, "samples/s"), rows[i].speed, "the speed stands in its place");
+        is_int(at(text, "ETA"), rows[i].eta,
+               "the time that is left stands in its place");
     }
     has(made_panel_text(m, hero, 1, 120, false), " 1.0000 loss/train ",
-        "values stand before their names");
+        "at 120 columns values stand before their names");
     has(made_panel_text(m, hero, 1, 120, false), "  .5000 accuracy, best (ep2.5)",
-        "of evaluations it is the best, with its place");
+        "at 120 columns the best evaluation is shown with its epoch");
     has(made_panel_text(m, hero, 1, 80, false), " loss 1.0000 ",
-        "or behind, where there is less room");
+        "at 80 columns values stand behind their names");
     has(made_panel_text(m, hero, 1, 80, false), " accuracy .5000 best ",
-        "and the best has no place where it has no room");
+        "at 80 columns the best evaluation lacks its epoch where this has no room");
     has(made_panel_text(m, hero, 1, 120, false), "16.0 samples/s",
-        "the speed is what was measured");
+        "the line shows the speed that was measured");
     made_free(&m);
     m = evaluated("metrics/eval/Accuracy", 80);
     has(made_panel_text(m, hero, 1, 80, false), " accuracy .5000 best, ep2 ",
-        "a place that just fits is told");
+        "at 80 columns the best evaluation has its epoch where this just fits");
     m->source.link = TUI_LINK_ENDED;
     lacks(made_panel_text(m, hero, 1, 120, false), "samples/s",
-          "a run that is over has no speed");
+          "an ended run shows no speed");
     made_free(&m);
     m = evaluated("metrics/eval/AccuracyOfTheLast", 80);
     has(made_panel_text(m, hero, 1, 120, false), " best, best (ep2)",
-        "a metric of a long name is called the best");
+        "a metric with a name too long for its place is called the best");
     made_free(&m);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ranks.c: the ranks beside each other, four on two machines, each number of each rank
- * its own. */
+/* ranks.c: four ranks on two machines beside each other, each with its own numbers. */
 #include "config.h"
 
 #include <math.h>
@@ -32,7 +31,7 @@ line_of(const char *text, int i)
     return line;
 }
 
-/* ---- the slow ones ---- */
+/* ---- slow ranks ---- */
 
 static const char *
 cause_of(struct made *m)
@@ -44,7 +43,7 @@ cause_of(struct made *m)
     return text;
 }
 
-/* Own times of three ranks, whose second is slow; with GPUs' or without. */
+/* Three ranks of which the second is slow, with their own times and processors. */
 static struct made *
 three(void)
 {
@@ -60,8 +59,10 @@ static void
 test_causes(void)
 {
     static const double part[2][3][2] = {
-        {{8, 2}, {4, 12}, {8, 2}},   /* together more than the others */
-        {{1.2, 0}, {16, 0}, {14, 0}} /* more than the least of them alone */
+        {{8, 2}, {4, 12}, {8, 2}}, /* reads and writes more in all than the others */
+        {{1.2, 0},
+         {16, 0},
+         {14, 0}} /* reads more than the least of them, but not than the median */
     };
     static const char *const want[] = {"its reading and writing",
                                        "its computing, which stands still"};
@@ -72,19 +73,20 @@ test_causes(void)
             MADE_SAY(m, ET_RECORD_HEALTH, r, NULL, {"read_mb_s", part[i][r][0]},
                      {"write_mb_s", part[i][r][1]});
         is_str(cause_of(m), want[i],
-               "what a rank reads and writes is held against the median");
+               "reading and writing slow a rank down where they exceed the median");
         made_free(&m);
     }
     m = three();
     MADE_SAY(m, ET_RECORD_HEALTH, 0, NULL, {"host_cpu", .96});
     is_str(cause_of(m), "the load of its machine",
-           "one rank says how loaded a machine is");
+           "the load of a machine slows a rank down where any rank of it reports it");
     made_free(&m);
     m = three();
     for (int r = 0; r < 3; r++)
         MADE_SAY(m, ET_RECORD_HEALTH, r, NULL, {"data_ms", r == 1 ? 25 : 5},
                  {"hooks_ms", r == 1 ? 10 : 5});
-    is_str(cause_of(m), "its dataloader", "the part that grew most is the cause");
+    is_str(cause_of(m), "its dataloader",
+           "of two parts that grew, the one that grew most slows a rank down");
     made_free(&m);
 }
 
@@ -97,9 +99,10 @@ test_slowest(void)
         for (int r = 0; r < 7; r++)
             MADE_SAY(m, ET_RECORD_HEALTH, r, NULL, {"own_ms", own[r]});
     const struct tui_view v = made_view(m);
-    is_int(v.m->n_slow, 3, "several ranks may be slow");
-    is_int(v.m->slowest, 1, "of which one is the slowest");
-    is_near(v.m->rank[1].over, 1.4, 1e-6, "by how much is known");
+    is_int(v.m->n_slow, 3, "three of seven ranks are slow");
+    is_int(v.m->slowest, 1, "the rank with the longest own time is the slowest");
+    is_near(v.m->rank[1].over, 1.4, 1e-6,
+            "a slow rank has the factor by which it exceeds the median");
     made_free(&m);
 }
 
@@ -116,13 +119,13 @@ test_ties(void)
     v = made_view(m);
     for (int k = 0; k < v.m->n_ranks && k < 7; k++)
         snprintf(got + k, 2, "%d", v.m->rank[k].number);
-    is_str(got, "13024", "ranks that are alike stand by number");
+    is_str(got, "13024", "ranks with equal own times stand in order of their numbers");
     made_free(&m);
 }
 
 /* ---- the lines ---- */
 
-/* Four ranks; the first of each machine says how that is. */
+/* Four ranks; the first rank of each machine reports the machine's numbers. */
 static struct made *
 four(bool has_gpus)
 {
@@ -148,7 +151,8 @@ four(bool has_gpus)
     return m;
 }
 
-/* The lines of all ranks, without the rule behind a title and lines that are empty. */
+/* Checks the lines of all ranks, without the rule behind a title and without empty
+ * lines. */
 static void
 lines_are(struct made *m, enum tui_rank_columns set, int rows, int cols,
           const char *const *want, const char *name)
@@ -179,7 +183,7 @@ test_lines(void)
         {TUI_COLUMNS_GPU,
          46,
          200,
-         "GPUs in full",
+         "a wide panel of GPUs",
          {"-- ranks     gpu util          memory GB                    temp  power    "
           "sm clk  own time    skew   state",
           " 0 [##################..] 90%  [######............]  20/60    5C   9.9W   "
@@ -196,7 +200,7 @@ test_lines(void)
         {TUI_COLUMNS_HOST,
          46,
          200,
-         "processes in full",
+         "a wide panel of processes",
          {"-- ranks     cpu               ram                          data   algo     "
           "speed  own time    skew   state",
           " 0 [##..................] 11%  [##................]   8.0G 3.5ms  0.0ms   "
@@ -213,7 +217,7 @@ test_lines(void)
         {TUI_COLUMNS_IO,
          46,
          200,
-         "waits and files in full",
+         "a wide panel of waits and files",
          {"-- ranks     waits for data    waits for ranks              read  write   "
           "net B/s  own time    skew   state",
           " 0 [#...................]  3%  [####..............]    24%     0      0     "
@@ -230,7 +234,7 @@ test_lines(void)
         {TUI_COLUMNS_GPU,
          5,
          80,
-         "GPUs in brief",
+         "a narrow panel of GPUs",
          {"-- ranks ---------------------- util ------------------------------ mem --- "
           "own",
           " 0 [########################...] 90% [########................]  20/60G    "
@@ -245,7 +249,7 @@ test_lines(void)
         {TUI_COLUMNS_HOST,
          5,
          80,
-         "processes in brief",
+         "a narrow panel of processes",
          {"-- ranks ----------------------- cpu ------------------------------ ram --- "
           "own",
           " 0 [###........................] 11% [###.....................]    8.0G    "
@@ -260,7 +264,7 @@ test_lines(void)
         {TUI_COLUMNS_IO,
          5,
          80,
-         "waits and files in brief",
+         "a narrow panel of waits and files",
          {"-- ranks ---------------------- data --------------------- read --- net --- "
           "own",
           " 0 [#..........................]  3%                          0    7.0M    "
@@ -275,7 +279,7 @@ test_lines(void)
         {TUI_COLUMNS_GPU,
          5,
          39,
-         "GPUs with one gauge",
+         "a panel of GPUs with one gauge",
          {"-- ranks ------- util ---- mem --- own",
           " 0 [###########.] 90%   20/60G    97ms",
           " 1 [########....] 70%   30/60G    98ms",
@@ -284,7 +288,7 @@ test_lines(void)
         {TUI_COLUMNS_IO,
          5,
          39,
-         "waits with one gauge",
+         "a panel of waits with one gauge",
          {"-- ranks ------- data ---- net --- own",
           " 0 [#...........]  3%     7.0M    97ms",
           " 1 [#...........]  3%     500M    98ms",
@@ -293,7 +297,7 @@ test_lines(void)
         {TUI_COLUMNS_GPU,
          3,
          80,
-         "what has no room",
+         "a panel too low for all ranks",
          {"-- ranks ---------------------- util ------------------------------ mem --- "
           "own",
           " 0 [########################...] 90% [########................]  20/60G    "
@@ -307,11 +311,11 @@ test_lines(void)
     made_free(&m);
     m = four(false);
     lines_are(m, TUI_COLUMNS_GPU, 46, 200, rows[1].want,
-              "without a GPU, where GPUs were asked for");
+              "a panel of GPUs for ranks that have none");
     made_free(&m);
 }
 
-/* What is full or slow warns. */
+/* Full memory and slow ranks have the colour of warnings. */
 static void
 test_roles(void)
 {
@@ -324,13 +328,13 @@ test_roles(void)
     const char *roles = strstr(text, "\n 1  ") + 1;
     is_str(line_of(roles, 1),
            " 2  dim 4  bar_low 5-8  bar 9-12  bar_high 13-15  track 16  dim 17",
-           "a memory that has room does not warn");
+           "a GPU's memory that has room has no colour of warnings");
     is_str(line_of(roles, 2),
            " 3  dim 4  bar_low 5-8  bar 9-12  track 13-16  dim 17  warning 25-30",
-           "one that is nearly full does,");
+           "a GPU's memory that is nearly full has the colour of warnings");
     is_str(line_of(roles, 4),
            " 5  warning 1-2  dim 4  bar_low 5-8  track 9-16  dim 17  warning 34-38",
-           "as does who is slow");
+           "a slow rank has the colour of warnings");
     made_free(&m);
 }
 

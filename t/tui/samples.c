@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* samples.c: which samples of a recipe's data are asked for by which key, and what is
- * kept of the answers. */
+/* samples.c: which key asks for which samples of a recipe's data, and which answers are
+ * kept. */
 #include "config.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static struct et_ctx *cx;
 static struct tui_app app;
-static char asked[256]; /* the words of the last question; "": none was asked */
+static char asked[256]; /* the words of the last question; "": nobody was asked */
 static bool is_refused;
 
 static void
@@ -48,7 +48,7 @@ press(struct tui_samples *s, enum tui_action action, const char *want, const cha
     is_str(asked, want, "%s", name);
 }
 
-/* The answer has come: SHOWN of N samples, and STEPS transforms. */
+/* Puts an answer in place: SHOWN of N samples, and STEPS transforms. */
 static void
 answer(struct tui_samples *s, int n, int shown, int steps)
 {
@@ -70,44 +70,50 @@ test_pages(void)
     struct tui_samples s;
     tui_samples_open(&s, &app, "mild", ask, asked);
     is_str(asked, SHOW "--epoch 0 --from 0 R train_data",
-           "at first the first samples of what is trained with are asked for");
-    is_str(s.name, "mild", "of the recipe");
+           "opening asks for the first samples of the training data");
+    is_str(s.name, "mild", "the samples are of the recipe that was opened");
     answer(&s, 50, 20, 0);
     s.shown = 8;
-    press(&s, TUI_DO_everywhere_right, "", "the next ones have come already");
-    is_int(s.first, 8, "and are shown");
-    press(&s, TUI_DO_everywhere_right, "", "those behind too");
-    press(&s, TUI_DO_everywhere_left, "", "one goes back by what was shown");
-    is_int(s.first, 8, "to those before");
+    press(&s, TUI_DO_everywhere_right, "",
+          "a page that is already loaded is shown without asking");
+    is_int(s.first, 8, "right moves to the first sample behind the page");
+    press(&s, TUI_DO_everywhere_right, "",
+          "right asks for nothing while loaded samples follow");
+    press(&s, TUI_DO_everywhere_left, "",
+          "left asks for nothing while loaded samples precede");
+    is_int(s.first, 8, "left moves back by a page");
     s.first = 5;
-    press(&s, TUI_DO_everywhere_left, "", "not beyond");
-    is_int(s.first, 0, "the first");
+    press(&s, TUI_DO_everywhere_left, "",
+          "left asks for nothing less than a page behind the first sample");
+    is_int(s.first, 0, "left stops at the first sample");
     s.first = 16;
     press(&s, TUI_DO_everywhere_right, SHOW "--epoch 0 --from 20 R train_data",
-          "behind those that came the next are asked for");
-    is_int(s.first, 0, "of which the first are shown");
+          "right at the end of the loaded samples asks for the next ones");
+    is_int(s.first, 0, "the first of newly asked samples are shown");
     answer(&s, 50, 20, 0);
     s.first = 16;
     press(&s, TUI_DO_everywhere_right, SHOW "--epoch 0 --from 40 R train_data",
-          "and the next");
+          "right asks for the third part of the samples");
     answer(&s, 50, 10, 0);
     s.first = 8;
-    press(&s, TUI_DO_everywhere_right, "", "behind the last are none");
-    is_int(s.first, 8, "which stay");
+    press(&s, TUI_DO_everywhere_right, "", "right at the last sample asks for nothing");
+    is_int(s.first, 8, "right at the last sample keeps the page");
     s.first = 0;
     press(&s, TUI_DO_everywhere_left, SHOW "--epoch 0 --from 20 R train_data",
-          "before the first of those that came the others are asked for");
+          "left at the first loaded sample asks for those before");
     s.from = 7;
     press(&s, TUI_DO_everywhere_left, SHOW "--epoch 0 --from 0 R train_data",
-          "not before the first of all");
-    press(&s, TUI_DO_everywhere_left, "", "before which are none");
+          "left asks for no sample before the first of all");
+    press(&s, TUI_DO_everywhere_left, "",
+          "left at the first sample of all asks for nothing");
     s.job.pid = 1;
     answer(&s, 50, 20, 0);
-    press(&s, TUI_DO_everywhere_right, "", "while an answer is waited for,");
-    is_int(s.first, 0, "no page is turned");
+    press(&s, TUI_DO_everywhere_right, "",
+          "right asks for nothing while an answer is outstanding");
+    is_int(s.first, 0, "right turns no page while an answer is outstanding");
     s.job.pid = 0;
     tui_samples_close(&s);
-    ok(!s.is_open && !s.all, "then it is closed");
+    ok(!s.is_open && !s.all, "samples that are closed keep no answer");
 }
 
 static void
@@ -117,50 +123,55 @@ test_options(void)
     tui_samples_open(&s, &app, "mild", ask, asked);
     answer(&s, 50, 20, 13);
     press(&s, TUI_DO_samples_epoch, SHOW "--epoch 1 --from 0 R train_data",
-          "samples are transformed otherwise in the next epoch");
+          "the key of the next epoch asks for its samples");
     press(&s, TUI_DO_samples_before, SHOW "--epoch 0 --from 0 R train_data",
-          "and in the one before");
+          "the key of the epoch before asks for its samples");
     press(&s, TUI_DO_samples_before, SHOW "--epoch 0 --from 0 R train_data",
-          "before the first is none");
+          "the key of the epoch before stays at the first epoch");
     press(&s, TUI_DO_samples_toggle, SHOW "--epoch 0 --from 0 --without 0 R train_data",
-          "a transform is left out");
+          "the toggle asks for samples without the selected transform");
     s.steps.at = 12;
     press(&s, TUI_DO_samples_toggle,
-          SHOW "--epoch 0 --from 0 --without 0,12 R train_data", "then one more");
+          SHOW "--epoch 0 --from 0 --without 0,12 R train_data",
+          "the toggle asks for samples without a second transform");
     s.steps.at = 0;
     press(&s, TUI_DO_samples_toggle,
-          SHOW "--epoch 0 --from 0 --without 12 R train_data", "or is taken back");
+          SHOW "--epoch 0 --from 0 --without 12 R train_data",
+          "the toggle asks for samples with a transform that was left out");
     s.steps.at = 13;
-    press(&s, TUI_DO_samples_toggle, "", "one that is not there is not left out");
+    press(&s, TUI_DO_samples_toggle, "",
+          "the toggle asks for nothing where no transform is selected");
     is_str(tui_samples_hint(&s, TUI_DO_samples_toggle) ? "none" : "usual", "usual",
-           "the key has its hint where there are transforms");
+           "the toggle has its usual hint where there are transforms");
     press(&s, TUI_DO_samples_epoch, SHOW "--epoch 1 --from 0 --without 12 R train_data",
-          "options go together");
+          "a question has the epoch and the transforms left out");
     s.from = 20;
     s.first = 4;
     press(&s, TUI_DO_samples_data, SHOW "--epoch 0 --from 0 R eval_data",
-          "other data begin anew");
-    is_int(s.first, 0, "from the first");
-    is_int(s.steps.at, 0, "with the first transform selected");
+          "the key of data asks for the evaluation's samples from the first epoch");
+    is_int(s.first, 0, "other data begin at the first sample");
+    is_int(s.steps.at, 0, "other data begin with the first transform selected");
     is_str(tui_samples_hint(&s, TUI_DO_samples_data), "train_data",
-           "the key says that it goes back");
+           "the key of data has the hint that it goes back to training data");
     answer(&s, 50, 20, 0);
     is_str(tui_samples_hint(&s, TUI_DO_samples_toggle), "",
-           "without transforms their key has no hint");
+           "the toggle has no hint where there are no transforms");
     press(&s, TUI_DO_samples_data, SHOW "--epoch 0 --from 0 R train_data",
-          "and goes back");
-    ok(!tui_samples_hint(&s, TUI_DO_samples_data), "from where it has its own hint");
+          "the key of data goes back to training data");
+    ok(!tui_samples_hint(&s, TUI_DO_samples_data),
+       "the key of data has its own hint at training data");
     char text[256];
     is_refused = true;
     (void)tui_samples_act(&s, TUI_DO_samples_epoch);
     is_refused = false;
     is_int(tui_samples_message(&s, text, sizeof text), TUI_BAD,
-           "where nothing can be started that is bad");
-    is_str(text, "x no process is left", "and said");
+           "a question that cannot be asked is shown as bad");
+    is_str(text, "x no process is left",
+           "a question that cannot be asked is shown with its reason");
     tui_samples_close(&s);
 }
 
-/* The process that was asked has ended with CODE; it printed OUT and ERROR. */
+/* The process that was asked ends with CODE, having printed OUT and ERROR. */
 static void
 comes(struct tui_samples *s, int code, char *out, const char *error)
 {
@@ -176,9 +187,10 @@ comes(struct tui_samples *s, int code, char *out, const char *error)
     s->job.n_error = strlen(error);
     snprintf(s->job.error, sizeof s->job.error, "%s", error);
     is_int(tui_samples_message(s, text, sizeof text), *s->problem ? TUI_BAD : TUI_TEXT,
-           "an answer is waited for");
-    ok(*s->problem || strcmp(text, "reading samples...") == 0, "which is said");
-    ok(tui_samples_tick(s), "it comes");
+           "an outstanding answer is shown as text, or as bad after a bad one");
+    ok(*s->problem || strcmp(text, "reading samples...") == 0,
+       "an outstanding answer is announced as reading samples");
+    ok(tui_samples_tick(s), "an answer that has come is taken");
     s->job.text = NULL;
 }
 
@@ -203,12 +215,13 @@ test_answers(void)
         char out[64];
         snprintf(out, sizeof out, "%s", rows[i].out);
         comes(&s, rows[i].code, out, rows[i].error);
-        is_str(s.problem, rows[i].problem, "answer %zu has its problem, or none", i);
+        is_str(s.problem, rows[i].problem,
+               "answer %zu is shown with its problem or without one", i);
         is_int(json_integer_value(json_object_get(s.all, "samples")), rows[i].samples,
-               "and the last that was good is shown");
+               "the last good answer stays on show");
     }
     tui_samples_close(&s);
-    ok(!tui_samples_tick(&s), "what is closed gets no answer");
+    ok(!tui_samples_tick(&s), "samples that are closed take no answer");
 }
 
 int

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series.c: the series of a run over each axis: where a batch stands, how far the run
- * is and where it ends, which values a point has, and how a curve looks. No two of the
+/* series.c: the series of a run over each axis: the place of a batch, how far the run
+ * is and where it ends, the values of a point, and the look of a curve. No two of the
  * run's numbers are alike. */
 #include "config.h"
 
@@ -16,8 +16,8 @@
 static struct et_ctx *cx;
 static struct tui_point point[ETD_BINS];
 
-/* N batches of half a second, 8 samples and 50 tokens, of 1000 in epochs of 160 where
- * that IS_KNOWN. */
+/* A run of N batches of half a second, 8 samples and 50 tokens each; where IS_KNOWN, of
+ * 1000 in epochs of 160. */
 static struct made *
 trained(int n, bool is_known)
 {
@@ -66,54 +66,66 @@ test_ends(void)
     struct made *m = trained(400, true);
     for (int i = 0; i < TUI_AXES; i++) {
         struct tui_across a = {m->model, (enum tui_axis)i, false};
-        is_near(tui_axis_end(&a), rows[i].end, 1e-6, "over %s the axis goes to the end",
-                rows[i].name);
-        is_near(tui_axis_done(&a), rows[i].done, 1e-6, "which the run has come to");
+        is_near(tui_axis_end(&a), rows[i].end, 1e-6,
+                "over %s the axis ends at the run's end", rows[i].name);
+        is_near(tui_axis_done(&a), rows[i].done, 1e-6,
+                "the axis shows how far the run is");
         is_near(tui_axis_place(&a, 80), rows[i].place, 1e-6,
-                "and a batch has its place");
+                "a batch has its place on the axis");
         a.is_over = true;
         is_near(tui_axis_end(&a), rows[i].done, 1e-6,
-                "of a run that is over it goes as far as that has come");
+                "the axis of an ended run ends where the run did");
     }
     struct tui_across a = {m->model, TUI_BY_TOKENS, false};
     MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/tokens", 77777});
     is_near(tui_axis_end(&a), 77777, 0,
-            "where a length in tokens is set it is the end");
+            "a run with a length in tokens ends its axis of tokens there");
     MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/tokens", 19999});
-    is_near(tui_axis_end(&a), 50000, 1e-6, "unless that was passed");
+    is_near(tui_axis_end(&a), 50000, 1e-6,
+            "a run that has passed its length in tokens does not end its axis there");
     MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/tokens", 77777});
     a.is_over = true;
-    is_near(tui_axis_end(&a), 20000, 0, "or the run is over");
+    is_near(tui_axis_end(&a), 20000, 0,
+            "an ended run ends its axis of tokens at the tokens it has");
     a = (struct tui_across){m->model, TUI_BY_TIME, false};
     MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/batches", 200000});
-    is_near(tui_axis_end(&a), 200, 1e-6, "an end that has not settled is not drawn to");
+    is_near(tui_axis_end(&a), 200, 1e-6,
+            "an axis of time does not reach to an estimate that has not settled");
     made_free(&m);
 }
 
-/* What is left of the axes where nobody knows how long an epoch or the run is. */
+/* The axes of a run whose length, and whose epochs' length, are not known. */
 static void
 test_unknown(void)
 {
     struct made *m = trained(400, false);
     struct tui_across a = {m->model, TUI_BY_EPOCH, false};
-    is_near(tui_axis_end(&a), 3, 0, "epochs of unknown length end with this one");
-    is_near(tui_axis_done(&a), 3, 0, "as far as the run is");
-    is_near(tui_axis_place(&a, 170), 1, 0, "a batch stands where its epoch begins");
+    is_near(tui_axis_end(&a), 3, 0,
+            "an axis of epochs of unknown length ends with this epoch");
+    is_near(tui_axis_done(&a), 3, 0,
+            "a run in epochs of unknown length is at the end of this epoch");
+    is_near(tui_axis_place(&a, 170), 1, 0,
+            "a batch in an epoch of unknown length stands at the epoch's beginning");
     a.axis = TUI_BY_STEP;
-    is_near(tui_axis_end(&a), 400, 0, "a run of unknown length ends where it is");
+    is_near(tui_axis_end(&a), 400, 0,
+            "an axis of a run of unknown length ends at its last batch");
     made_free(&m);
     m = trained(0, false);
     for (int i = TUI_BY_SAMPLES; i <= TUI_BY_TOKENS; i++) {
         a = (struct tui_across){m->model, (enum tui_axis)i, false};
-        is_near(tui_axis_end(&a), 1, 0, "before the first batch an axis has a length");
-        is_near(tui_axis_done(&a), 0, 0, "of which nothing is done");
+        is_near(tui_axis_end(&a), 1, 0, "an axis has a length before the first batch");
+        is_near(tui_axis_done(&a), 0, 0,
+                "nothing of an axis is done before the first batch");
     }
     made_free(&m);
     m = trained(3, false);
     a = (struct tui_across){m->model, TUI_BY_TOKENS, false};
-    is_near(tui_axis_place(&a, 0), 0, 0, "before the first count there are no tokens");
-    is_near(tui_axis_place(&a, 1), 50, 0, "at it there are those");
-    is_near(tui_axis_place(&a, 2), 100, 0, "then the next");
+    is_near(tui_axis_place(&a, 0), 0, 0,
+            "a batch before the first count of tokens stands at 0 tokens");
+    is_near(tui_axis_place(&a, 1), 50, 0,
+            "the first counted batch stands at its tokens");
+    is_near(tui_axis_place(&a, 2), 100, 0,
+            "the second counted batch stands at its tokens");
     made_free(&m);
 }
 
@@ -122,13 +134,17 @@ test_wide(void)
 {
     struct made *m = trained(ETD_BINS + 10, false);
     struct tui_across a = {m->model, TUI_BY_STEP, false};
-    is_int(m->model->width, 2, "more batches than bins share bins");
-    is_near(tui_axis_place(&a, 40), 80.5, 0, "which stand in their middle");
+    is_int(m->model->width, 2,
+           "a run of more batches than bins has two batches in a bin");
+    is_near(tui_axis_place(&a, 40), 80.5, 0,
+            "a bin of several batches stands in their middle over steps");
     a.axis = TUI_BY_EPOCH;
     MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/epoch_batches", 160});
-    is_near(tui_axis_place(&a, 40), 80.5 / 160, 1e-9, "over epochs as well");
+    is_near(tui_axis_place(&a, 40), 80.5 / 160, 1e-9,
+            "a bin of several batches stands in their middle over epochs");
     a.axis = TUI_BY_SAMPLES;
-    is_near(tui_axis_place(&a, 40), 640, 0, "samples are those of the first batch");
+    is_near(tui_axis_place(&a, 40), 640, 0,
+            "a bin of several batches stands at its first batch over samples");
     made_free(&m);
 }
 
@@ -150,18 +166,20 @@ test_names(void)
         tui_axis_name(&plot, (enum tui_axis)i);
         ok(plot.x_of == rows[i].of, "axis %d has its kind of numbers", i);
         is_str(plot.unit ? plot.unit : "-", rows[i].unit ? rows[i].unit : "-",
-               "and its unit");
+               "the axis has its unit");
     }
     struct made *m = made_run(cx, "{}");
     MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/epochs", 2});
     is_int(tui_axis_usual(m->model), TUI_BY_STEP,
-           "epochs of unknown length are no axis to begin with");
+           "a run in epochs of unknown length begins with the axis of steps");
     MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/epoch_batches", 5});
-    is_int(tui_axis_usual(m->model), TUI_BY_EPOCH, "two of known length are");
+    is_int(tui_axis_usual(m->model), TUI_BY_EPOCH,
+           "a run of two epochs of known length begins with the axis of epochs");
     MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/epochs", 1});
-    is_int(tui_axis_usual(m->model), TUI_BY_STEP, "one is not");
+    is_int(tui_axis_usual(m->model), TUI_BY_STEP,
+           "a run of one epoch begins with the axis of steps");
     is_int(tui_axis_next(TUI_BY_SAMPLES, m->model), TUI_BY_STEP,
-           "a run without tokens does not go over them");
+           "a run without tokens has no axis of tokens");
     made_free(&m);
 }
 
@@ -179,26 +197,29 @@ test_points(void)
     value(m, "x/y", 6, NAN);
     value(m, "x/y", 9, 11);
     const struct etd_series *s = etd_model_series(m->model, "x/y");
-    is_int(tui_series_points(&a, s, &look, point), 3, "each bin is a point");
+    is_int(tui_series_points(&a, s, &look, point), 3,
+           "each bin of a series is a point");
     ok(point[0].x == 4 && point[0].min == 6 && point[0].max == 14 &&
            point[0].last == 10,
-       "with the least, the greatest and the last of its values, in their unit");
+       "a point has the least, the greatest and the last of its values, in their unit");
     ok(isnan(point[1].min) && isnan(point[1].max) && isnan(point[1].last),
-       "one without a value has none");
+       "a point without a value is no number");
     ok(point[2].min == 22 && point[2].max == 22 && point[2].last == 22 &&
            !point[1].is_apart && !point[2].is_apart,
        "a series of few values has no gaps");
     const struct etd_bin *bin = tui_series_at(&a, s, 6.6);
-    is_int(bin ? bin->bin : -1, 9, "the nearest to a place is one that has a value");
+    is_int(bin ? bin->bin : -1, 9, "the point found near a place is one with a value");
     bin = tui_series_at(&a, s, 6.4);
-    is_int(bin ? bin->bin : -1, 4, "on either side");
+    is_int(bin ? bin->bin : -1, 4,
+           "the point found near a place may be on either side");
     value(m, "none/y", 5, NAN);
     ok(!tui_series_at(&a, etd_model_series(m->model, "none/y"), 5),
-       "a series without values has no nearest");
+       "a series without values has no point near a place");
     made_free(&m);
 }
 
-/* Does a series NAME of 70 batches have a gap where GAP batches on is the next? */
+/* Does the series NAME of 70 batches have a gap before one that comes GAP batches
+ * later? */
 static bool
 has_gap(const char *name, int gap)
 {
@@ -221,12 +242,14 @@ has_gap(const char *name, int gap)
 static void
 test_gaps(void)
 {
-    ok(!has_gap("loss/x", 11), "eleven batches on a curve goes on");
-    ok(has_gap("loss/x", 12), "twelve are a gap");
-    ok(!has_gap("lr-x", 500), "but none of a rate, which is known between");
+    ok(!has_gap("loss/x", 11),
+       "a curve goes on where the next value is eleven batches later");
+    ok(has_gap("loss/x", 12),
+       "a curve has a gap where the next value is twelve batches later");
+    ok(!has_gap("lr-x", 500), "a curve of a learning rate has no gaps");
 }
 
-/* The series NAME of N batches: what is done with it. */
+/* Checks the smoothing and the kind of drawing of the series NAME of N batches. */
 static void
 is_drawn(const char *name, int n, double weight, enum tui_plot_kind plain,
          enum tui_plot_kind smooth)
@@ -235,10 +258,10 @@ is_drawn(const char *name, int n, double weight, enum tui_plot_kind plain,
     for (int i = 1; i <= n; i++)
         value(m, name, i, i);
     const struct etd_series *s = etd_model_series(m->model, name);
-    is_near(tui_series_weight(s, 3), weight, 0, "%d values of %s are smoothed by %g", n,
-            name, weight);
+    is_near(tui_series_weight(s, 3), weight, 0,
+            "%d values of %s are smoothed with weight %g", n, name, weight);
     ok(tui_series_kind(s, 0) == plain && tui_series_kind(s, .5) == smooth,
-       "and drawn in their way");
+       "the curve is drawn in the way of its name and number of values");
     made_free(&m);
 }
 
@@ -260,7 +283,7 @@ test_kinds(void)
     for (int i = 0; i <= TUI_SMOOTH_MOST; i++) {
         is_near(tui_series_weight(etd_model_series(m->model, "loss/train/total"), i),
                 rows[i].weight, 0, "smoothness %d has its weight", i);
-        is_str(tui_smooth_name(i), rows[i].name, "and its name");
+        is_str(tui_smooth_name(i), rows[i].name, "the smoothness has its name");
     }
     made_free(&m);
 }
@@ -308,7 +331,7 @@ test_roles(void)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct tui_metric_look look = tui_metric_look(rows[i].name);
         is_int(look.role, rows[i].role, "the curve of %s has its colour", rows[i].name);
-        is_near(look.per, rows[i].per, 0, "and its unit");
+        is_near(look.per, rows[i].per, 0, "the curve has its unit");
     }
 }
 
@@ -329,7 +352,8 @@ test_rates(void)
         const struct tui_metric_look look = tui_metric_look(rows[i].name);
         is_str(tui_metric_label(rows[i].name, label), rows[i].label, "%s has its label",
                rows[i].name);
-        ok(look.role == TUI_S6 && look.from_zero, "and begins at zero");
+        ok(look.role == TUI_S6 && look.from_zero,
+           "the curve of a rate has its colour and begins at zero");
     }
 }
 
@@ -343,28 +367,31 @@ test_rival(void)
     struct tui_plot_line line;
     const struct tui_glyphs *g = &tui_glyphs_ascii;
     ok(!tui_rival_line(&r, "loss/x", TUI_BY_STEP, 2, g, point, &line),
-       "without an earlier run there is no curve of one");
+       "without an earlier run there is no curve of it");
     r.source = &m->source;
     ok(!tui_rival_line(&r, "loss/x", TUI_BY_STEP, 2, g, point, &line),
-       "nor of a series that it has not");
+       "an earlier run has no curve of a series that it lacks");
     for (int i = 1; i <= 99; i++) {
         value(m, "loss/x", i, i % 2 ? 1 : 3);
         value(m, "lr-x", i, 5);
     }
     value(m, "loss/x", 100, 5e6);
     ok(tui_rival_line(&r, "loss/x", TUI_BY_STEP, 2, g, point, &line),
-       "of one that it has there is");
+       "an earlier run has a curve of a series that it has");
     ok(line.point == point && line.n == 100 && line.role == TUI_OFF && line.dash == 3 &&
            line.kind == TUI_PLOT_LAST && line.mark == g->series[TUI_SERIES - 2],
-       "in a look of its own");
-    ok(line.reach > 0 && line.reach < 100, "as high as it was in hand");
-    ok(point[97].last > 1.5 && point[97].last < 2.5, "and smooth");
-    is_near(point[99].last, 5e6, 0, "but where it broke down");
+       "the curve of an earlier run has its own colour, dash and mark");
+    ok(line.reach > 0 && line.reach < 100,
+       "the curve of an earlier run reaches as high as before it diverged");
+    ok(point[97].last > 1.5 && point[97].last < 2.5,
+       "the curve of an earlier run is smoothed");
+    is_near(point[99].last, 5e6, 0,
+            "the curve of an earlier run is not smoothed where it diverges");
     ok(tui_rival_line(&r, "loss/x", TUI_BY_STEP, 0, g, point, &line) &&
            point[97].last == 3,
-       "or as it was");
+       "the curve of an earlier run is not smoothed at smoothness 0");
     ok(tui_rival_line(&r, "lr-x", TUI_BY_STEP, 2, g, point, &line) && line.reach == 0,
-       "what cannot break down has no reach");
+       "the curve of an earlier learning rate has no limit of height");
     made_free(&m);
 }
 
