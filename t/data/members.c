@@ -310,7 +310,8 @@ test_texts(void)
             eti_mds_text(rows[i].encoding, rows[i].data, rows[i].n, out, 24, &why);
         ok(rows[i].want ? s == ET_OK && strcmp(out, rows[i].want) == 0
                         : s == (i == 23 ? ET_ENOTSUP : ET_EFORMAT),
-           "%s of %d bytes: %s%s", rows[i].encoding, (int)rows[i].n, out, why.message);
+           "a value of MDS type %s in %d bytes becomes a text or is refused: %s%s",
+           rows[i].encoding, (int)rows[i].n, out, why.message);
     }
     char out[32];
     struct et_error why;

@@ -44,7 +44,7 @@ static void
 press(struct tui_samples *s, enum tui_action action, const char *want, const char *name)
 {
     asked[0] = '\0';
-    ok(tui_samples_act(s, action), "a key of samples");
+    ok(tui_samples_act(s, action), "samples takes the key");
     is_str(asked, want, "%s", name);
 }
 

@@ -140,7 +140,7 @@ differs(void)
     json_decref(config);
 }
 
-/* Runs by their facts, where each value tells what was taken. */
+/* Runs by their facts: each value shows which runs were taken. */
 static void
 tells_apart(void)
 {
@@ -155,16 +155,16 @@ tells_apart(void)
     json_object_del(last, "train_seconds");
     eti_ablation_find(list, NULL, both, 2, &a);
     ok(a.with.n == 3 && fabs(a.with.value - 1.2) < 1e-9,
-       "the median is that of the values in their order");
-    ok(a.with.seconds == 11, "and that of the times of runs that have one");
+       "the median is that of the sorted values");
+    ok(a.with.seconds == 11, "the median of seconds is that of the runs that have any");
     json_object_set_new(config, "optimizer.lr", json_real(0.2));
     json_object_set_new(config, "optimizer.momentum", json_real(0.9));
     eti_ablation_find(list, config, both, 2, &a);
     ok(a.n_differ == 2 && strcmp(a.differs, "optimizer.lr") == 0,
-       "of two differences the first is told, and that there are two");
+       "of two options that differ the first is named, and both are counted");
     json_object_set_new(config, "train_data.path", json_string("other"));
     eti_ablation_find(list, config, both, 2, &a);
-    is_int(a.n, 0, "a run of other data is no run of the recipe");
+    is_int(a.n, 0, "a run with other data is no run of the recipe");
     json_decref(config);
     json_decref(list);
 
@@ -177,16 +177,16 @@ tells_apart(void)
     list = json_pack("[o, O]", base, less);
     eti_ablation_find(list, NULL, two, 2, &a);
     ok(a.n == 1 && eti_ablation_of(&a, "mix") != NULL,
-       "a run without one method tells of it");
+       "a run that lacks one method is compared for this method");
     json_object_set_new(json_object_get(less, "config"), "algorithms.mixup.alpha",
                         json_real(0.7));
     eti_ablation_find(list, NULL, two, 2, &a);
-    is_int(a.n, 0, "but not where one is otherwise whose name begins so");
+    is_int(a.n, 0, "options of mixup that differ are no options of the method mix");
     json_decref(less);
     json_decref(list);
 }
 
-/* A method whose first option is false is on. */
+/* A method whose first option is false is on all the same. */
 static void
 knows_what_is_on(void)
 {
@@ -196,11 +196,12 @@ knows_what_is_on(void)
     json_t *facts =
         json_pack("{s:[s], s:O}", "algorithms", "blurpool", "config", config);
     is_int(eti_ablation_differences(config, facts, key, 2), 0,
-           "a run differs in nothing from its own recipe");
+           "a run does not differ from its own recipe");
     json_object_set_new(facts, "algorithms", json_array());
     is_int(eti_ablation_differences(config, facts, key, 2), 1,
-           "one without the method in one thing");
-    is_str(key[0], "algorithms.blurpool", "which is the method");
+           "a run that lacks the recipe's method differs in one thing");
+    is_str(key[0], "algorithms.blurpool",
+           "the difference of a run that lacks a method is the method");
     json_decref(facts);
     json_decref(config);
 }

@@ -166,8 +166,7 @@ test_never(void)
     et_recipe_free(&r);
 }
 
-/* What is wrong is told with its place in the recipe's keys, however deep it lies, and
- * with its line and column. */
+/* A fault is reported with its place in the recipe's keys, however deep it lies. */
 static void
 test_places(void)
 {

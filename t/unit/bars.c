@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Progress, where t/unit/progress has one line of each kind: bars of evaluations, what
- * stays when an epoch or a run ends, lines of what is not known; and the console, whose
- * lines stand between those of a bar. */
+/* Progress beyond the one line of each kind in t/unit/progress: bars of evaluations,
+ * the lines that stay when an epoch or a run ends, and lines of runs of unknown length;
+ * and the console, whose lines stand between those of a bar. */
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ start(struct et_ctx *cx, enum et_progress_kind kind, struct et_time every)
     free(text);
     text = NULL;
     out = open_memstream(&text, &length);
-    fflush(out); /* there is a text, if an empty one */
+    fflush(out); /* makes TEXT an empty text */
     const struct et_progress p = {kind, out, every, 132};
     need(cx, et_progress_new(cx, &p, &c));
     return c;
@@ -41,7 +41,7 @@ finish(struct et_callback **c)
     return text;
 }
 
-/* Behind the last C of it; "" where there is none. */
+/* The text behind the last C; "" where there is none. */
 static const char *
 behind(char c)
 {
@@ -49,7 +49,7 @@ behind(char c)
     return at ? at + 1 : "";
 }
 
-/* Behind its last \r or \n. */
+/* The text behind the last \r or \n. */
 static const char *
 last_line(void)
 {
@@ -59,7 +59,7 @@ last_line(void)
     return from;
 }
 
-/* Progress hears of EVENT, if it has asked for it. What it writes is flushed by it. */
+/* Progress gets EVENT if it has asked for it, and flushes what it writes. */
 static void
 fire(struct et_callback *c, enum et_event event, struct et_state *s)
 {
@@ -118,20 +118,22 @@ test_evaluation(struct et_ctx *cx, struct et_state s)
         clock->now += 1;
         place_eval(&s, 5, 20);
         fire(c, ET_EVENT_EVAL_BATCH_END, &s);
-        ok(strstr(last_line(), " 4/20 ") != NULL, "it is not drawn before its time");
+        ok(strstr(last_line(), " 4/20 ") != NULL,
+           "a bar is not drawn again within its interval");
         clock->now += 1;
         place_eval(&s, 6, -1);
         fire(c, ET_EVENT_EVAL_BATCH_END, &s);
         is_str(last_line(),
                "ev\\x1b Epoch   3:   ?%|                         | 6/? [00:10<?, "
                "0.60ba/s]     ",
-               "of unknown length it has no part of it; and nothing of the one before");
+               "the bar of an evaluation of unknown length has no share, and nothing "
+               "of the bar before");
         clock->now += 50;
     }
     c->type->text(c, ET_LOG_ERROR, "red \033[31m");
-    is_str(last_line(), "", "a line of the log ends the line");
+    is_str(last_line(), "", "a line of the log ends the bar's line");
     ok(strstr(text, "\rerror: red \\x1b[31m\n") != NULL && !strstr(text, "red \033"),
-       "it takes the bar's place and moves no terminal");
+       "a line of the log takes the bar's place and sends no escape to the terminal");
     et_log_metric(s.log, "metrics/eval/LanguagePerplexity", 2);
     et_log_metric(s.log, "metrics/eval/MIoU", 0.25);
     et_log_metric(s.log, "metrics/eval/LanguageCrossEntropy", 0.75);
@@ -141,11 +143,12 @@ test_evaluation(struct et_ctx *cx, struct et_state s)
     fire(c, ET_EVENT_EVAL_END, &s);
     ok(strstr(text, "\nev\\x1b Epoch   3: perplexity=2.0000 miou=0.2500 ce=0.7500 "
                     "Other=0.1250 time=1m05s\n") != NULL,
-       "its metrics are there under short labels, and nothing else is: %s", text);
+       "an evaluation's line has its metrics under short labels, and nothing else: %s",
+       text);
     finish(&c);
 }
 
-/* What the last two lines are when a run ends. */
+/* The last lines when a run ends. */
 static void
 test_ends(struct et_ctx *cx, struct et_state s)
 {
@@ -159,14 +162,15 @@ test_ends(struct et_ctx *cx, struct et_state s)
     const struct et_run_notice end = {
         .name = "a", .directory = "d", .state = "failed", .at_end = &s};
     et_progress_notice(c, &end);
-    is_str(behind('\r'), in_epoch, "how it ended is not its to say");
+    is_str(behind('\r'), in_epoch, "progress prints nothing of how a run ended");
     const struct et_run_notice begin = {
         .name = "brisk-otter", .directory = "runs/\x1bx", .state = "starting"};
     et_progress_notice(c, &begin);
     ok(strstr(text, "\nrun    brisk-otter in runs/\\x1bx\n") != NULL,
-       "where a run begins is");
+       "progress prints the folder of a run that begins");
     et_progress_clear(c);
-    ok(text[strlen(text) - 1] == '\n', "there is nothing to take back");
+    ok(text[strlen(text) - 1] == '\n',
+       "clearing progress that has no bar prints nothing");
     finish(&c);
 
     c = start(cx, ET_PROGRESS_BAR, ET_BATCHES(1));
@@ -181,14 +185,14 @@ test_ends(struct et_ctx *cx, struct et_state s)
     ok(strstr(text + before,
               "\rtrain  Epoch   3: 100%|=========================| 10/10 "
               "[00:20<00:00, 0.50ba/s,") != NULL,
-       "an epoch's bar has the time of the epoch: %s", behind('\r'));
+       "the bar of an ended epoch has the time of this epoch: %s", behind('\r'));
     before = strlen(text);
     fire(c, ET_EVENT_FIT_END, &s);
     is_str(text + before, "", "a run that ends with an epoch draws no empty bar");
     finish(&c);
 }
 
-/* Runs that are not as long as some epochs. */
+/* Runs whose length is not in epochs. */
 static void
 test_other_lengths(struct et_ctx *cx, struct et_state s)
 {
@@ -209,11 +213,12 @@ test_other_lengths(struct et_ctx *cx, struct et_state s)
         place(&s);
         s.max_duration = rows[i].length;
         fire(c, ET_EVENT_BATCH_END, &s);
-        ok(strstr(last_line(), rows[i].shown) != NULL, "a bar of all of it: %s, not %s",
-           rows[i].shown, last_line());
+        ok(strstr(last_line(), rows[i].shown) != NULL,
+           "a bar spans the whole run: %s, not %s", rows[i].shown, last_line());
         const size_t before = strlen(text);
         fire(c, ET_EVENT_EPOCH_END, &s);
-        is_str(text + before, "", "which goes on when an epoch ends");
+        is_str(text + before, "",
+               "a bar that spans the run goes on when an epoch ends");
         finish(&c);
     }
 }
@@ -229,31 +234,32 @@ test_unknown(struct et_ctx *cx, struct et_state s)
         .name = "a", .directory = "d", .state = "failed", .at_end = &s};
     et_progress_notice(c, &end);
     is_str(text + 20, " info end a failed ep=3 ba=37 total=74% time=1m40s\n",
-           "a run that has not trained has no loss");
+           "a run that has not trained has no loss in its last line");
     fire(c, ET_EVENT_BATCH_END, &s);
     is_str(behind('Z'),
            " info train ep=3 ba=7/10 total=74% loss/train=0.5000 samples/s=2.50 "
            "eta=-\n",
-           "without a monitor the speed is that of the epoch");
+           "a line without a speed monitor has the epoch's speed");
     s.train_len = -1;
     s.max_duration = ET_TIME_UNSET;
     s.timestamp.batch++;
     s.timestamp.sample_in_epoch = 200;
     fire(c, ET_EVENT_BATCH_END, &s);
     is_str(behind('Z'), " info train ep=3 ba=7 loss/train=0.5000 samples/s=10 eta=-\n",
-           "of what is of unknown length there is no part, from ten on no decimals");
+           "a line of a run of unknown length has no share, and a speed from ten on "
+           "has no decimals");
     s.timestamp.batch++;
     s.timestamp.sample_in_epoch = 199;
     s.timestamp.epoch_wct = 0;
     fire(c, ET_EVENT_BATCH_END, &s);
     is_str(behind('Z'), " info train ep=3 ba=7 loss/train=0.5000 eta=-\n",
-           "and in no time no speed");
+           "a line has no speed where no time has passed");
     place_eval(&s, 1, 1);
     s.eval_timestamp.total_wct = 3;
     et_log_metric(s.log, "metrics/eval/MIoU", 0.25);
     fire(c, ET_EVENT_EVAL_END, &s);
     is_str(behind('Z'), " info ev\\x1b ep=3 ba=39 miou=0.2500 time=3s\n",
-           "an evaluator's name moves no terminal");
+           "a line sends no escape of an evaluator's name to the terminal");
     finish(&c);
 }
 
@@ -269,11 +275,11 @@ test_seconds(struct et_ctx *cx, struct et_state s)
         fire(c, ET_EVENT_BATCH_END, &s);
     for (const char *p = finish(&c); (p = strchr(p, '\n')); p++)
         lines++;
-    is_int(lines, 4, "lines are as many seconds apart as one asks for");
+    is_int(lines, 4, "lines are five seconds apart, as was asked for");
     const struct et_progress none = {ET_PROGRESS_PLAIN, stderr, ET_BATCHES(0), 0};
     need(cx, et_progress_new(cx, &none, &c));
     ok(!et_time_is_set(((struct eti_progress *)c->state)->config.every),
-       "0 batches are as if nobody had asked");
+       "an interval of 0 batches counts as not set");
     et_callback_free(&c);
 }
 
@@ -298,7 +304,8 @@ test_json(struct et_ctx *cx, struct et_state s)
     is_str(strchr(strstr(text, "\"ev\":\"epoch\"") ? strstr(text, "\"ev\":\"epoch\"")
                                                    : ",",
                   ','),
-           ",\"ep\":3,\"ba\":37,\"m\":{\"a\":2}}\n", "an epoch's end is told as one");
+           ",\"ep\":3,\"ba\":37,\"m\":{\"a\":2}}\n",
+           "the end of an epoch is printed as an event");
     const struct et_run_notice end = {.name = "a",
                                       .directory = "d",
                                       .state = "failed",
@@ -307,14 +314,14 @@ test_json(struct et_ctx *cx, struct et_state s)
     et_progress_notice(c, &end);
     ok(strstr(text, "\"name\":\"a\",\"directory\":\"d\",\"state\":\"failed\","
                     "\"exit_code\":70,\"ep\":3,\"ba\":37,") != NULL,
-       "and the run's with all that is known");
+       "the end of a run is printed with its name, folder, state, exit code and place");
     finish(&c);
 }
 
 /* ---- the time to go ---- */
 
-/* Ten batches of a second each, and an evaluation of ten after every second epoch of
- * two: also evaluations take time. */
+/* The time left in a run of ten epochs of two batches of a second each; where it
+ * EVALUATES, with an evaluation of ten seconds after each epoch. */
 static double
 left_after(struct et_ctx *cx, struct et_state s, bool evaluates)
 {
@@ -349,7 +356,8 @@ test_left(struct et_ctx *cx, struct et_state s)
 {
     const double without = left_after(cx, s, false), with = left_after(cx, s, true);
     ok(without == 14, "fourteen batches of a second are left: %g", without);
-    ok(with > without + 50, "evaluations of ten seconds are part of it: %g", with);
+    ok(with > without + 50, "the time left includes evaluations of ten seconds: %g",
+       with);
 }
 
 /* ---- the console ---- */
@@ -362,7 +370,7 @@ path_of(const char *name)
     return path;
 }
 
-/* The bytes of a file, borrowed until the next. */
+/* The bytes of a file, valid until the next call. */
 static const char *
 bytes_of(const char *name)
 {
@@ -428,8 +436,8 @@ evaluate(struct et_callback *c, struct et_state *s, int64_t n)
     et_log_emit(s->log, ET_RECORD_EVAL, NULL, NULL);
 }
 
-/* Which batches of an evaluation of N are named, in tenths of which there may be less
- * than one; of one that was broken off, and in an epoch of unknown length. */
+/* The batches of an evaluation of N that the console prints, about ten of them; also an
+ * interrupted evaluation, and an epoch of unknown length. */
 static void
 test_console_tenths(struct et_ctx *cx, struct et_state s)
 {
@@ -456,7 +464,8 @@ test_console_tenths(struct et_ctx *cx, struct et_state s)
             snprintf(named + strlen(named), sizeof named - strlen(named), "%ld ",
                      strtol(p + 6, NULL, 10));
         is_str(rows[i].n < 0 ? "" : named, rows[i].named,
-               "of %d batches of an evaluation these are named", (int)rows[i].n);
+               "the console prints these of %d batches of an evaluation",
+               (int)rows[i].n);
         end(&c);
     }
     struct et_callback *c = make(cx, NULL);
@@ -477,20 +486,20 @@ test_console_tenths(struct et_ctx *cx, struct et_state s)
     s.eval_timestamp.batch = 2;
     fire(c, ET_EVENT_EVAL_END, &s); /* without a number */
     restore(STDERR_FILENO, before);
-    is_str(
-        bytes_of("err"),
-        "[epoch=5][batch=3/?]:\n"
-        "\t Train a\\x1b[31m: 1e+06\n"
-        "\t Train b: 0.0010\n"
-        "\t Train c: 0.0009996\n"
-        "\t Train d: 999999.5000\n"
-        "\t Train loss/train/total: 1\n",
-        "an epoch of unknown length; and no line of an evaluation that was broken off");
+    is_str(bytes_of("err"),
+           "[epoch=5][batch=3/?]:\n"
+           "\t Train a\\x1b[31m: 1e+06\n"
+           "\t Train b: 0.0010\n"
+           "\t Train c: 0.0009996\n"
+           "\t Train d: 999999.5000\n"
+           "\t Train loss/train/total: 1\n",
+           "the console prints a batch of an epoch of unknown length, and nothing of "
+           "an interrupted evaluation");
     end(&c);
     unlink(path_of("err"));
 }
 
-/* A bar on the same terminal is taken back before each of the console's lines. */
+/* The console takes a bar on the same terminal back before each of its lines. */
 static void
 test_console_bar(struct et_ctx *cx, struct et_state s)
 {
@@ -528,10 +537,12 @@ test_console_bar(struct et_ctx *cx, struct et_state s)
         wrong += drawn[0] == '\0' || drawn[strlen(drawn) - 1] != '\r';
     }
     restore(STDOUT_FILENO, before);
-    is_int(wrong, 0, "no line stands behind a bar: settings, numbers, places, traces");
+    is_int(
+        wrong, 0,
+        "the console prints no line behind a bar: settings, numbers, places, traces");
     ok(strstr(bytes_of("out"),
               "[trace]: algorithm_traces/LabelSmoothing/before_loss: 1") != NULL,
-       "traces go where the other lines do");
+       "the console prints traces to its own stream");
     end(&c[1]);
     end(&c[0]);
     fclose(f);
@@ -540,7 +551,7 @@ test_console_bar(struct et_ctx *cx, struct et_state s)
     unlink(path_of("bar"));
 }
 
-/* What a run was given: each algorithm, and what is 1 so far. */
+/* The settings of a run: each algorithm, and numbers of which this run has 1. */
 static void
 test_given(struct et_ctx *cx, struct et_state s)
 {
@@ -563,7 +574,7 @@ test_given(struct et_ctx *cx, struct et_state s)
            "num_nodes: 1\n"
            "rank_zero_seed: 17\n"
            "******************************\n",
-           "what a run was given has each algorithm");
+           "the console prints each algorithm among the settings");
     end(&c);
     for (int i = 0; i < 2; i++)
         et_algorithm_free(&a[i]);
@@ -588,7 +599,7 @@ test_intervals(struct et_ctx *cx)
             et_options_set(cx, type->info.options, block, "interval", rows[i].text);
         if (status == ET_OK)
             status = et_callback_new(cx, type, block, scratch_folder(), &c);
-        is_int(status == ET_OK, rows[i].is_fine, "an interval of %s is %s",
+        is_int(status == ET_OK, rows[i].is_fine, "the console's interval %s is %s",
                rows[i].text, rows[i].is_fine ? "taken" : "refused");
         et_error_clear(cx);
         if (status == ET_OK)

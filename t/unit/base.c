@@ -144,24 +144,26 @@ test_accounts(void)
     if (et_alloc(cx, 50000, &a) != ET_OK || et_alloc(cx, 7000, &b) != ET_OK)
         bail("%s", et_error_get(cx)->message);
     et_free(cx, a);
-    ok(has_memory(), "there is memory");
+    ok(has_memory(), "memory can be allocated");
     et_alloc_get_stats(cx, &now);
     ok(now.peak == before.bytes + 57000 && now.bytes == before.bytes + 7000 &&
            now.live == before.live + 1 && now.allocs == before.allocs + 3,
-       "the peak is the most that was in use at once");
+       "the peak of memory is the most that was in use at once");
     et_free(cx, b);
 
     et_alloc_fail_from(cx, 2);
     bool first = has_memory(), second = has_memory(), third = has_memory();
     ok(first && !second && !third && !has_memory(),
-       "memory may be asked to be out from the second block on");
+       "et_alloc_fail_from lets allocations fail from the second on");
     et_alloc_fail_from(cx, 0);
-    ok(has_memory() && has_memory(), "until it is not asked any more");
+    ok(has_memory() && has_memory(),
+       "et_alloc_fail_from with 0 lets no allocation fail");
     et_alloc_fail_from(cx, 1);
     first = has_memory();
     et_alloc_fail_at(cx, 1);
     second = has_memory();
-    ok(!first && !second && has_memory(), "or for one block alone after that");
+    ok(!first && !second && has_memory(),
+       "et_alloc_fail_at after et_alloc_fail_from lets one allocation fail");
 }
 
 static void

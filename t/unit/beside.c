@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files a recipe needs of those that lie beside it, and what copying them does
- * where some are there already. */
+/* Which files beside a recipe it needs, and how copying them treats files that are
+ * already there. */
 #include "config.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ text_of(const char *folder, const char *name)
     return f ? text : "none";
 }
 
-/* The files beside a recipe with TEXT, blanks between. */
+/* The files that belong to a recipe with TEXT, separated by blanks. */
 static const char *
 beside(struct eti_beside *k, const char *text)
 {
@@ -61,24 +61,27 @@ test_find(void)
     static const struct {
         const char *what, *text, *names;
     } row[] = {
-        {"a recipe that names none", "seed: 1\n", "r.yaml"},
-        {"what it includes, and what that does", "include: a.yaml\n",
-         "r.yaml a.yaml b.yaml data.csv"},
-        {"several of a line, each once", "x: [data.csv, b.yaml, data.csv]\n",
+        {"the recipe alone, where it names no file", "seed: 1\n", "r.yaml"},
+        {"an included file, and the files that it includes or names",
+         "include: a.yaml\n", "r.yaml a.yaml b.yaml data.csv"},
+        {"each file of a line once", "x: [data.csv, b.yaml, data.csv]\n",
          "r.yaml data.csv b.yaml"},
-        {"not what is not there", "x: none.csv\n", "r.yaml"},
-        {"nor what lies elsewhere", "x: other/data.csv\n", "r.yaml"},
-        {"nor what has the name of a folder there", "x: data.csv/part\n", "r.yaml"},
-        {"nor a folder", "x: dir.d/y\nz: dir.d\n", "r.yaml"},
-        {"nor what is hidden", "x: .hidden.csv\n", "r.yaml"},
-        {"of a comment scripts alone", "# see a.yaml, make.py\nseed: 1 # data.csv\n",
+        {"no file that does not exist", "x: none.csv\n", "r.yaml"},
+        {"no file of another folder", "x: other/data.csv\n", "r.yaml"},
+        {"no file whose name is only a path's first part", "x: data.csv/part\n",
+         "r.yaml"},
+        {"no folder", "x: dir.d/y\nz: dir.d\n", "r.yaml"},
+        {"no hidden file", "x: .hidden.csv\n", "r.yaml"},
+        {"a script that a comment names, but no other file of a comment",
+         "# see a.yaml, make.py\nseed: 1 # data.csv\n", "r.yaml make.py"},
+        {"a file named behind a # within a word", "x: q#data.csv\n", "r.yaml data.csv"},
+        {"no file that another file than a recipe names", "x: make.py\n",
          "r.yaml make.py"},
-        {"what stands behind a # within a word", "x: q#data.csv\n", "r.yaml data.csv"},
-        {"what other files name is not read", "x: make.py\n", "r.yaml make.py"},
     };
     static struct eti_beside k;
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        is_str(beside(&k, row[i].text), row[i].names, "beside is %s", row[i].what);
+        is_str(beside(&k, row[i].text), row[i].names, "the files of a recipe are %s",
+               row[i].what);
 }
 
 static void
@@ -91,24 +94,27 @@ test_copy(struct et_ctx *cx)
     for (int i = 0; i < k.n; i++) {
         need(cx, eti_beside_copy(cx, &k, i, to, target));
         snprintf(want, sizeof want, "%s/%s", to, k.name[i]);
-        is_str(target, want, "a file that is copied is told");
+        is_str(target, want, "copying tells the path of the copy");
         char text[256];
         snprintf(text, sizeof text, "%s", text_of(from, k.name[i]));
-        is_str(text_of(to, k.name[i]), text, "and is as it was");
+        is_str(text_of(to, k.name[i]), text, "a copy has the contents of the file");
     }
     is_int(eti_beside_check(cx, &k, 0, to), ET_EIO,
-           "a recipe that is there is not written over, were it the same");
+           "a recipe that is already there is not overwritten, even by an equal one");
     et_error_clear(cx);
-    is_int(eti_beside_check(cx, &k, 1, to), ET_OK, "other files may be there");
+    is_int(eti_beside_check(cx, &k, 1, to), ET_OK,
+           "an equal file other than the recipe may already be there");
     need(cx, eti_beside_copy(cx, &k, 1, to, target));
-    is_str(target, "", "and are not copied again");
+    is_str(target, "", "a file that is already there is not copied again");
     static const char *const others[] = {"1,2\n", "1,2\n3,4\n5,6\n", "1,2\n3,5\n", ""};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         put(to, "data.csv", others[i]);
         is_int(eti_beside_check(cx, &k, 1, to), ET_EIO,
-               "but not where they differ: one is shorter, longer, other or empty");
+               "a file that is already there and differs (shorter, longer, other or "
+               "empty) is refused");
         et_error_clear(cx);
-        is_str(text_of(to, "data.csv"), others[i], "and they stay what they are");
+        is_str(text_of(to, "data.csv"), others[i],
+               "a file that differs stays as it is");
     }
 }
 

@@ -69,7 +69,7 @@ batch(struct et_callback *c, struct et_state *s, double seconds)
     fire(c, ET_EVENT_BATCH_END, s);
 }
 
-/* TO is given what a checkpoint of FROM has. */
+/* Gives TO the contents of a checkpoint of FROM. */
 static void
 carry(struct et_callback *from, struct et_callback *to)
 {
@@ -161,19 +161,19 @@ test_speed_of_device(struct et_ctx *cx, struct et_state s)
     evaluation(c, &s, "other", 30);
     batch(c, &s, 2);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        is_near(logged(&s, rows[i].name) / rows[i].want, 1, ROUNDING, "%s is %g",
-                rows[i].name, rows[i].want);
+        is_near(logged(&s, rows[i].name) / rows[i].want, 1, ROUNDING,
+                "speed_monitor logs %s as %g", rows[i].name, rows[i].want);
     struct et_callback *next = make_with(cx, "speed_monitor", options);
     fire(next, ET_EVENT_INIT, &s);
     carry(c, next);
     batch(next, &s, 2);
     is_near(logged(&s, "time/val"), 2, ROUNDING,
-            "evaluations of before a resume count");
+            "speed_monitor counts evaluations from before a resume");
     drop(&next);
     drop(&c);
 }
 
-/* Of a run of 8 batches of 3 s, but for the first, which takes 100. */
+/* A run of 8 batches of 3 s each, of which the first takes 100 s. */
 static void
 test_remaining_evaluations(struct et_ctx *cx, struct et_state s)
 {
@@ -190,18 +190,19 @@ test_remaining_evaluations(struct et_ctx *cx, struct et_state s)
     evaluation(c, &s, "b", 6);
     batch(c, &s, 3);
     is_near(logged(&s, "time/remaining_estimate"), 3 * 3 + 2 * 30 + 6, ROUNDING,
-            "an evaluator that came twice in half of the run comes twice more, and one "
-            "that came once comes once");
+            "runtime_estimator expects an evaluator that came twice in half of the run "
+            "twice more, and one that came once once more");
     struct et_callback *next = make(cx, "runtime_estimator", "time_unit", "seconds");
     fire(next, ET_EVENT_INIT, &s);
     carry(c, next);
     batch(next, &s, 3);
     is_near(logged(&s, "time/remaining_estimate"), 2 * 3 + 2 * 30 + 6, ROUNDING,
-            "resumed, it goes on");
+            "runtime_estimator goes on with its numbers after a resume");
     evaluation(next, &s, "b", 10);
     batch(next, &s, 3);
     is_near(logged(&s, "time/remaining_estimate"), 3 + 2 * 30 + 8 * 2 / 3.0, ROUNDING,
-            "what comes later counts as well: two of 8 s in three quarters");
+            "runtime_estimator counts an evaluation after a resume: two of 8 s in "
+            "three quarters");
     drop(&next);
     drop(&c);
 }
@@ -258,7 +259,7 @@ test_lr_and_memory(struct et_ctx *cx, struct et_state s)
     char five[32];
     snprintf(five, sizeof five, "%.4e", (double)m.peak_bytes);
     is_near(logged(&s, "memory/peak_allocated_mem") / (strtod(five, NULL) / 1e9), 1,
-            ROUNDING, "not more and not less");
+            ROUNDING, "the peak of memory is logged in GB, to 5 digits");
     ok(m.peak_bytes >= m.current_bytes &&
            fabs(logged(&s, "memory/peak_allocated_mem") / ((double)m.peak_bytes / 1e9) -
                 1) < 1e-4,
@@ -266,7 +267,8 @@ test_lr_and_memory(struct et_ctx *cx, struct et_state s)
     drop(&c);
 }
 
-/* Of three ranks the second has three times as much as the first, the third twice. */
+/* Of three ranks the second has three times as much as the first, and the third twice
+ * as much. */
 static et_status
 gather_three(void *self, const struct et_comm_call *call, char *why, size_t why_size)
 {
@@ -308,7 +310,8 @@ test_memory_of_ranks(struct et_ctx *cx, struct et_state s)
             double own = logged(&s, names[i / 3]);
             snprintf(name, sizeof name, "%s%s", names[i / 3], rows[i % 3].ending);
             if (s.rank == 0) /* five digits of each */
-                is_near(logged(&s, name) / own, rows[i % 3].times, 3e-4, "%s", name);
+                is_near(logged(&s, name) / own, rows[i % 3].times, 3e-4,
+                        "rank 0 logs %s of three ranks", name);
             else
                 ok(isnan(logged(&s, name)) && isnan(own), "rank 1 does not log %s",
                    name);
@@ -316,7 +319,7 @@ test_memory_of_ranks(struct et_ctx *cx, struct et_state s)
         s.timestamp.batch = 5;
         fire(c, ET_EVENT_BATCH_END, &s);
         ok(isnan(logged(&s, name)) && isnan(logged(&s, names[0])) == (s.rank == 1),
-           "within the interval rank 0 logs its own alone");
+           "between two gatherings rank 0 logs its own memory alone");
         et_comm_close(&s.comm);
     }
     drop(&c);

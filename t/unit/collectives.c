@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives over a transport of the test: what it is asked, what a watcher sees, what
- * becomes of one that fails, and what they do without other ranks. */
+/* Collectives over a transport of the test: the calls that it gets, what a watcher
+ * sees, failures, and collectives of a single rank. */
 #include "config.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ open_comm(struct transport *t)
     return c;
 }
 
-/* ---- what is asked ---- */
+/* ---- calls ---- */
 
 static void
 test_calls(void)
@@ -94,24 +94,25 @@ test_calls(void)
         ok(status == ET_OK && t.n == k + 1 && call->kind == want[k].kind &&
                call->op == want[k].op && call->dtype == want[k].dtype &&
                call->n == want[k].n && call->root == want[k].root,
-           "call %d is %s of %lld as it was asked for", k, name, (long long)want[k].n);
+           "call %d is %s of %lld numbers, as it was asked for", k, name,
+           (long long)want[k].n);
         ok(call->mark.step == 100 + k && call->mark.which == 10 + k &&
                call->mark.set == 20 + (uint32_t)k,
-           "with its mark");
+           "a call has the mark that was set");
         et_comm_get_look(c, &look);
         ok(look.seq == (uint64_t)k + 1 && !look.busy && look.kind == want[k].kind &&
                look.dtype == want[k].dtype && look.n == want[k].n &&
                look.mark.step == 100 + k && look.mark.which == 10 + k &&
                look.mark.set == 20 + (uint32_t)k && look.since_ns > 0 && !look.failed,
-           "and who looks is told so");
+           "a look at the communicator shows the call");
     }
     ok(t.call[0].in == data && t.call[0].out == data && t.call[3].in == data &&
            t.call[3].out == all && t.call[4].in == data && t.call[4].out == data,
-       "data is gathered elsewhere, and reduced and sent where it is");
+       "gathering writes to other memory, reducing and broadcasting write in place");
     et_comm_close(&c);
 }
 
-/* ---- who watches ---- */
+/* ---- watchers ---- */
 
 struct seen {
     int n, busy;
@@ -137,19 +138,20 @@ test_watching(void)
     et_comm_watch(c, see, &s);
     (void)!et_comm_broadcast(cx, c, data, 8, 0);
     ok(s.n == 2 && s.busy == 1 && !s.last.busy && s.last.seq == 1 && s.last.n == 8,
-       "a watcher is told when a collective begins and when it has ended");
+       "a watcher is told when a collective begins and when it ends");
     et_comm_watch(c, NULL, NULL);
     (void)!et_comm_barrier(cx, c);
-    is_int(s.n, 2, "and nothing when it has gone");
+    is_int(s.n, 2, "a watcher that was removed is told nothing");
     et_comm_watch(c, see, &s);
-    is_int(et_comm_barrier(cx, c), ET_EPEER, "the third fails, whatever its status");
+    is_int(et_comm_barrier(cx, c), ET_EPEER,
+           "a barrier fails with ET_EPEER, whatever its transport's error");
     et_error_clear(cx);
     ok(s.n == 4 && !s.last.busy && s.last.failed &&
            strcmp(s.last.why, "rank 2 is late") == 0,
-       "which a watcher is told with the reason");
+       "a watcher is told of a failure with its reason");
     (void)!et_comm_barrier(cx, c);
     et_error_clear(cx);
-    is_int(s.n, 4, "what is not tried any more is not told");
+    is_int(s.n, 4, "a watcher is not told of collectives after a failure");
     et_comm_close(&c);
 }
 
@@ -170,31 +172,34 @@ test_failing(void)
     struct transport t = {0};
     struct et_comm *c = open_comm(&t);
     eti_comm_fail(c, ET_OK);
-    ok(meets(c), "a rank whose work went well meets the others");
+    ok(meets(c), "a rank that has not failed meets the others");
     eti_comm_fail(c, ET_EPEER);
-    ok(meets(c), "nor does another's end make it one that failed");
+    ok(meets(c), "a rank that was told of another's failure meets the others");
     eti_comm_fail(c, ET_EIO);
-    ok(!meets(c) && t.n == 2, "one that failed by itself meets nobody");
-    is_str(et_error_get(cx)->message, "rank 1 has failed", "and says who it is");
+    ok(!meets(c) && t.n == 2, "a rank that has failed itself does not meet the others");
+    is_str(et_error_get(cx)->message, "rank 1 has failed",
+           "a rank that has failed names itself in the error");
     et_error_clear(cx);
     eti_comm_begin(c);
-    ok(meets(c) && t.n == 3, "until something new begins");
+    ok(meets(c) && t.n == 3,
+       "a rank that has failed meets the others after a new beginning");
     t.fail_at = 4;
-    ok(!meets(c), "where a collective has failed");
+    ok(!meets(c), "a barrier whose transport fails does not meet the others");
     et_error_clear(cx);
     eti_comm_fail(c, ET_EINVAL);
     eti_comm_begin(c);
-    ok(!meets(c) && t.n == 4, "nothing new begins");
-    is_str(et_error_get(cx)->message, "rank 2 is late", "and its reason stands");
+    ok(!meets(c) && t.n == 4, "a failed transport stays failed after a new beginning");
+    is_str(et_error_get(cx)->message, "rank 2 is late",
+           "a failed transport keeps its reason");
     et_error_clear(cx);
     et_comm_close(&c);
-    is_int(t.fail_at, -1, "it is closed as one that failed");
+    is_int(t.fail_at, -1, "a communicator that has failed is closed as failed");
     c = open_comm(&t);
     t.fail_at = 0;
     eti_comm_fail(c, ET_EIO);
     eti_comm_begin(c);
     et_comm_close(&c);
-    is_int(t.fail_at, 0, "one that went on is closed as one that works");
+    is_int(t.fail_at, 0, "a communicator that began anew is closed as working");
 }
 
 /* ---- one rank ---- */
@@ -207,27 +212,28 @@ test_alone(void)
     struct et_comm_request r = {.in = f, .out = g, .n = 2, .dtype = ET_F32};
     ok(et_comm_reduce_scatter(cx, NULL, f, 3, ET_F32, ET_COMM_MAX, g) == ET_OK &&
            g[0] == 1 && g[1] == 2 && g[2] == 3,
-       "one rank's slice of a sum is all that it has");
+       "a single rank's slice of a reduction is the whole array");
     ok(et_comm_all_gather(cx, NULL, d, sizeof d, e) == ET_OK && e[0] == 5 && e[1] == 7,
-       "so is what it gathers");
+       "a single rank gathers its own array");
     r.weight = &weight;
     ok(et_comm_start(cx, NULL, &r) == ET_OK && et_comm_wait(cx, NULL, &r) == ET_OK &&
            r.done && g[0] == 3 && g[1] == 6 && g[2] == 3,
-       "what it adds up is weighed, and no more of it");
+       "a single rank's sum is weighted, in the N numbers of the request alone");
     r = (struct et_comm_request){
         .in = d, .out = d, .n = 2, .dtype = ET_F64, .weight = &weight};
     ok(et_comm_start(cx, NULL, &r) == ET_OK && d[0] == 15 && d[1] == 21,
-       "in f64 too, and in its place");
+       "a single rank's sum of f64 is weighted in place");
     weight = 1;
     r.out = e;
     ok(et_comm_start(cx, NULL, &r) == ET_OK && e[0] == 15 && e[1] == 21,
-       "a weight of 1 copies");
+       "a single rank's sum with weight 1 is a copy");
     weight = 0;
     d[1] = NAN;
     ok(et_comm_start(cx, NULL, &r) == ET_OK && e[0] == 0 && e[1] == 0,
-       "what has no weight may hold anything");
+       "a single rank's sum with weight 0 is 0, even of NaN");
     r.dtype = ET_I64;
-    is_int(et_comm_start(cx, NULL, &r), ET_EDTYPE, "whole numbers are not weighed");
+    is_int(et_comm_start(cx, NULL, &r), ET_EDTYPE,
+           "weighted sums of whole numbers are refused");
     et_error_clear(cx);
 }
 
@@ -255,15 +261,15 @@ test_signals(void)
     pthread_sigmask(SIG_SETMASK, NULL, &now);
     ok(sigismember(&theirs, SIGTERM) && sigismember(&theirs, SIGWINCH) &&
            sigismember(&theirs, SIGUSR1),
-       "a thread of the program's takes no signals");
+       "a thread that the library begins takes no signals");
     ok(sigismember(&now, SIGUSR1) && !sigismember(&now, SIGTERM) &&
            !sigismember(&now, SIGWINCH),
-       "whoever begins it takes those that it took before");
+       "the thread that begins another keeps its own signal mask");
     sigemptyset(&own);
     pthread_sigmask(SIG_SETMASK, &own, NULL);
 }
 
-/* ---- msgpack from outside: every header with a length, or a size ---- */
+/* ---- msgpack from outside: every header that has a length or a size ---- */
 
 static void
 test_headers(void)
@@ -295,7 +301,9 @@ test_headers(void)
             bytes[row[i].length - 1] = (char)(count >> 8);
         ok(eti_is_well_formed(bytes, n) && !eti_is_well_formed(bytes, n - 1) &&
                !eti_is_well_formed(bytes, n + 1),
-           "%02x is whole with %zu bytes, and no more or less", row[i].first, n);
+           "a msgpack value of %02x is well formed with %zu bytes, and not with more "
+           "or fewer",
+           row[i].first, n);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of comparing runs, a case each: by what runs are measured, what processors and
- * power count for which moment, how runs that differ by their seed are called, ordered
- * and summed up, and what the picture of the front says. */
+/* Rules of comparing runs, a case each: the metric, the processors and power that count
+ * for a moment, the names, order and medians of runs that differ by their seed, and the
+ * text of the front's picture. */
 #include "config.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static char directory[600];
 
 /* ---- one run, by its log ---- */
 
-/* A record of the log: what rank RANK said T seconds behind the start. */
+/* A record of the log: what rank RANK reported T seconds after the start. */
 struct said {
     const char *name; /* NULL: there are no more */
     double t;
@@ -30,7 +30,7 @@ struct said {
     double value;
 };
 
-/* Writes them as the log of a run; returns its facts. */
+/* Writes the log of a run; returns its facts. */
 static json_t *
 write_run(struct et_ctx *cx, const char *name, const struct said *said)
 {
@@ -58,7 +58,7 @@ write_run(struct et_ctx *cx, const char *name, const struct said *said)
                      (double)STARTED, "metrics", metric, "best", 0.5);
 }
 
-/* What a run came to at its best, by each figure. */
+/* What a run took up to its best value, by each figure. */
 static void
 test_moments(struct et_ctx *cx)
 {
@@ -70,30 +70,30 @@ test_moments(struct et_ctx *cx)
         double figure;
         struct said said[6];
     } row[] = {
-        {"of two values as good the first counts",
+        {"of two equal values the first is the best",
          ETI_TIME,
          4,
          {{metric, 4, 0, 0.5}, {metric, 9, 0, 0.5}}},
-        {"power below zero is none",
+        {"negative power counts as 0",
          ETI_ENERGY,
          100 / 3.6e6,
          {{"power_w", 1, 0, 100}, {"power_w", 2, 0, -40}, {metric, 3, 0, 0.5}}},
-        {"what was used around a moment counts by its part",
+        {"use around a moment counts by the part before it",
          ETI_CPU_TIME,
          2 + 0.5 * 4,
          {{"cpu_s", 1, 0, 2},
           {metric, 1.5, 0, 0.5},
           {"cpu_s", 2, 0, 6},
           {"cpu_s", 3, 0, 9}}},
-        {"but not where a rank had been silent for long",
+        {"use is not divided where a rank was silent for long",
          ETI_CPU_TIME,
          2,
          {{"cpu_s", 1, 0, 2}, {metric, 4, 0, 0.5}, {"cpu_s", 20, 0, 21}}},
-        {"nor does it go on for long behind its last word",
+        {"use does not go on long after a rank's last report",
          ETI_CPU_TIME,
          5,
          {{"cpu_s", 1, 0, 2}, {"cpu_s", 2, 0, 5}, {metric, 30, 0, 0.5}}},
-        {"each rank costs, whichever spoke last",
+        {"each rank costs, whichever reported last",
          ETI_COST,
          3 * 8,
          {{"cpu_s", 1, 0, 2},
@@ -117,7 +117,7 @@ test_moments(struct et_ctx *cx)
     }
 }
 
-/* The first run may lack what others are known by. */
+/* The first run may lack the metric of the others. */
 static void
 test_choose(struct et_ctx *cx)
 {
@@ -127,18 +127,19 @@ test_choose(struct et_ctx *cx)
     struct eti_comparison k = {
         .cx = cx, .n = 2, .run[0].facts = bare, .run[1].facts = full};
     need(cx, eti_comparison_choose(&k));
-    is_str(k.metric, metric, "runs are measured by what one of them is known by");
+    is_str(k.metric, metric, "runs are measured by a metric that one of them has");
     k.target_text = "accuracy<=.5";
     need(cx, eti_comparison_choose(&k));
     ok(strcmp(k.metric, metric) == 0 && k.less && k.has_target && k.or_equal,
-       "a target's metric may be that of any");
+       "the metric of a target may be that of any run");
     k.target_text = NULL;
     need(cx, eti_comparison_choose(&k));
-    ok(!k.less && !k.has_target, "without it the metric's own side is better again");
+    ok(!k.less && !k.has_target,
+       "without a target the better side is the metric's own again");
     static const struct eti_config_price price = {.hour = 2};
     json_t *back = json_pack("{s:f, s:f}", "started", 50.0, "ended", 40.0);
     ok(isnan(eti_run_cost(back, &price)),
-       "what a run cost that ended before it began is not known");
+       "the cost of a run that ended before it began is unknown");
     json_decref(back);
     json_decref(bare);
     json_decref(full);
@@ -195,22 +196,22 @@ test_labels(struct et_ctx *cx)
     static const struct {
         const char *what;
         int n;
-        const char *labels; /* with bars between */
+        const char *labels; /* the labels, with bars between */
         struct one one[4];
     } row[] = {
-        {"names without their numbers, where these are the seeds",
+        {"their names without numbers, where the numbers are the seeds",
          3,
          "a|ab|net18",
          {{"a-1", "{'seed':1,'lr':1}", .9, 1, 1, 1},
           {"ab-1", "{'seed':1,'lr':2}", .8, 1, 1, 2},
           {"net18", "{'seed':1,'lr':3}", .7, 1, 1, 3}}},
-        {"what differs, where two have one stem",
+        {"their differences, where two settings have one stem",
          3,
          "as b-1|lr=2 optimizer=adam|lr=-",
          {{"b-1", "{'lr':1,'optimizer':'sgd'}", .9, 1, 1, 1},
           {"b-2", "{'lr':2,'optimizer':'adam'}", .8, 1, 1, 2},
           {"b-3", "{'optimizer':'sgd'}", .7, 1, 1, 3}}},
-        {"or where one setting has two stems",
+        {"their differences, where one setting has two stems",
          2,
          "as c-1|lr=2",
          {{"c-1", "{'lr':1}", .9, 1, 1, 1},
@@ -224,19 +225,19 @@ test_labels(struct et_ctx *cx)
         take_runs(&k, row[i].one, 3);
         json_t *differences = eti_comparison_differences(&k);
         int n = eti_comparison_alike(&k, differences, a);
-        is_int(n, row[i].n, "runs that differ by their seed are one");
+        is_int(n, row[i].n, "runs that differ by their seed alone are grouped");
         for (int g = 0; g < n; g++) {
             size_t used = strlen(labels);
             snprintf(labels + used, sizeof labels - used, "%s%s", g ? "|" : "",
                      a[g].label);
         }
-        is_str(labels, row[i].labels, "they are called by %s", row[i].what);
+        is_str(labels, row[i].labels, "groups of runs are called by %s", row[i].what);
         json_decref(differences);
         drop_runs(&k);
     }
 }
 
-/* Six runs of four settings; what was named first is not the best. */
+/* Six runs of five settings; the run that was named first is not the best. */
 static void
 test_medians(struct et_ctx *cx)
 {
@@ -265,16 +266,18 @@ test_medians(struct et_ctx *cx)
                      one[a[g].run[0]].name);
         }
         is_str(order, row[i].order,
-               "first what was named first, then the best where %s is better",
+               "the setting named first is first, then the best where %s is better",
                row[i].less ? "less" : "more");
-        is_int(a[0].n, 2, "it has two runs");
+        is_int(a[0].n, 2, "the setting with two seeds has two runs");
         ok(a[0].best == 6 && a[0].to_best[ETI_ENERGY] == 4 &&
                a[0].to_target[ETI_ENERGY] == 20,
-           "of two the median is the mean");
-        ok(eti_alike_cost(&k, &a[0]) == 4, "without a target that to the best counts");
+           "the median of two runs is their mean");
+        ok(eti_alike_cost(&k, &a[0]) == 4,
+           "without a target a setting costs what its best value took");
         k.has_target = true;
-        ok(eti_alike_cost(&k, &a[0]) == 20, "with one that to the target");
-        ok(isnan(a[4].best), "what came to nothing comes last");
+        ok(eti_alike_cost(&k, &a[0]) == 20,
+           "with a target a setting costs what the target took");
+        ok(isnan(a[4].best), "a setting without a value comes last");
         json_decref(differences);
         drop_runs(&k);
     }
@@ -334,9 +337,10 @@ test_picture(struct et_ctx *cx)
         int n = eti_comparison_alike(&k, differences, a);
         eti_comparison_front(&k);
         char *text = picture_of(&k, a, n);
-        ok(strstr(text, axes[i].axis) != NULL, "across is %s", axes[i].axis);
+        ok(strstr(text, axes[i].axis) != NULL, "the picture's axis is %s",
+           axes[i].axis);
         ok(!strstr(text, ">target<") == !axes[i].target,
-           "a target has a line, where there is one");
+           "the picture has a line for a target, where there is one");
         if (i == 0) {
             static const char *const says[] = {
                 "Pareto front of Accuracy",
@@ -350,7 +354,8 @@ test_picture(struct et_ctx *cx)
             for (size_t s = 0; s < sizeof says / sizeof *says; s++)
                 ok(strstr(text, says[s]) != NULL, "the picture says %s", says[s]);
             const char *ring = strstr(text, "r=\"9\"");
-            ok(ring && !strstr(ring + 1, "r=\"9\""), "a median has a ring, a run none");
+            ok(ring && !strstr(ring + 1, "r=\"9\""),
+               "only the point of a median has a ring");
         }
         free(text);
     }
@@ -364,7 +369,7 @@ test_picture(struct et_ctx *cx)
     drop_runs(&k);
 }
 
-/* All runs in one place still have axes. */
+/* Runs that all lie in one place still have axes. */
 static void
 test_one_place(struct et_ctx *cx)
 {
@@ -381,10 +386,10 @@ test_one_place(struct et_ctx *cx)
         eti_comparison_front(&k);
         char *text = picture_of(&k, a, n);
         ok(k.run[0].on_front && k.run[1].on_front,
-           "runs as good are both on the front");
+           "runs with equal values are both on the front");
         ok(!strstr(text, "nan") && !strstr(text, "inf"),
-           "runs that are all at %g after %g have a picture", values[i][0],
-           values[i][1]);
+           "a picture of runs that are all at %g after %g has no nan or inf",
+           values[i][0], values[i][1]);
         free(text);
         json_decref(differences);
         drop_runs(&k);

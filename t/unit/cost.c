@@ -273,7 +273,8 @@ test_dumps(void)
            "  v3 f32[64,64] steps 1-3 in slab 0\n"
            "  v4 f32[64,64] steps 2-3 in value 3\n"
            "  v5 f32[64,64] steps 3-3 in output 0\n",
-           "which may be a leaf, or another value; both are told where both are asked");
+           "a value is shown in a leaf or in another value, and memory and graph are "
+           "both dumped");
     setenv("ETUDE_DUMP", "plan", 1);
     plan_of(et_exp(g, x));
 }
@@ -319,9 +320,9 @@ static const char whole_plan[] =
     "  peaks of ETUDE_ROOFLINE: memory 0.001 TB/s, plain 0.002 TFLOP/s,\n"
     "             f32 products 0.0004 TFLOP/s, bf16 products 8 TFLOP/s\n";
 
-/* A plan that has something of everything, whole: a view of what a step made, a
- * program, results that nobody wants, a constant, a leaf that is written, more than one
- * line of operands, and all the rates. */
+/* A whole plan with something of everything: a view of a step's result, a program,
+ * unused results, a constant, a leaf that is written, more than one line of operands,
+ * and all rates. */
 static void
 test_plan_text(void)
 {
@@ -344,11 +345,11 @@ test_plan_text(void)
     et_assign(g, leaf("into", ET_F32, 8, 50), p);
     struct et_plan_info info = plan_of(y);
     ok(fabs(info.least_seconds * 1e6 - 33.13) < 0.01,
-       "what runs once is no part of a plan's least time (%g us)",
+       "a step that runs only once is no part of a plan's least time (%g us)",
        info.least_seconds * 1e6);
     unsetenv("ETUDE_ROOFLINE");
     is_str(dump, whole_plan,
-           "ETUDE_DUMP=plan tells each step, their sums, and the rates");
+           "ETUDE_DUMP=plan prints each step, their sums and the rates");
 }
 
 /* ---- what it is read against ---- */
@@ -388,7 +389,7 @@ test_rates(void)
     plan_of(et_matmul(g, x, w, false, false));
     c = cost_of("matmul");
     ok(fabs(c.us - 3200) < 0.01 && strcmp(c.bound, "memory") == 0,
-       "of two times that are equal that of the bytes is told (%g us, %s)", c.us,
+       "of two equal times that of memory is named as the bound (%g us, %s)", c.us,
        c.bound);
 
     setenv("ETUDE_ROOFLINE", "f32=1e12", 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device says where it has no memory or cannot clear it, what it has not, how
- * the devices of one context are kept, and where their modules are looked for. */
+/* Errors of a device that is out of memory or cannot clear it; functions that a device
+ * lacks; the list of a context's devices; and the folders in which modules are looked
+ * for. */
 #include "core/base/checks.h"
 #include "core/graph/graph_impl.h"
 #include "etude/etude.h"
@@ -22,7 +23,7 @@ make_leaf(int64_t n, struct et_tensor **out)
     return et_tensor_new(cx, dev, ET_F32, 1, &n, ET_ROW_MAJOR, "row", out);
 }
 
-/* Memory may be used up, and no byte more. */
+/* Memory may be used up to the limit, and no byte more. */
 static void
 test_limit(void)
 {
@@ -32,21 +33,23 @@ test_limit(void)
     et_device_get_memory(dev, &memory);
     const size_t limit = memory.current_bytes + 4 * 16;
     et_device_set_limit(dev, limit);
-    ok(make_leaf(17, &t) == ET_ENOMEM && !t, "one number too many is not made");
+    ok(make_leaf(17, &t) == ET_ENOMEM && !t,
+       "an array one number larger than the limit is refused");
     snprintf(want, sizeof want, "out of ref memory: 68 bytes needed, %zu of %zu in use",
              memory.current_bytes, limit);
-    is_str(et_error_get(cx)->message, want, "it is said by how much");
+    is_str(et_error_get(cx)->message, want,
+           "a refusal for the limit says how much is needed, in use and allowed");
     et_error_clear(cx);
-    ok(make_leaf(16, &t) == ET_OK, "as many as there is room for are");
-    ok(make_leaf(1, &more) == ET_ENOMEM, "then there is none left");
+    ok(make_leaf(16, &t) == ET_OK, "an array as large as the limit is made");
+    ok(make_leaf(1, &more) == ET_ENOMEM, "no array is made once the limit is reached");
     et_error_clear(cx);
     et_tensor_free(&t);
-    ok(make_leaf(16, &t) == ET_OK, "until it is given back");
+    ok(make_leaf(16, &t) == ET_OK, "an array is made again after memory is freed");
     et_tensor_free(&t);
     et_device_set_limit(dev, 0);
 }
 
-/* A device that runs out of memory, or cannot clear what it has given. */
+/* A device that is out of memory, or cannot clear what it has given. */
 static struct et_device_table broken;
 
 static et_status
@@ -84,32 +87,36 @@ test_broken(void)
     broken.alloc = no_memory;
     broken.memory_free = tell_free;
     dev->table = &broken;
-    ok(make_leaf(5, &t) == ET_ENOMEM && !t, "a device is out of memory");
+    ok(make_leaf(5, &t) == ET_ENOMEM && !t,
+       "an array is not made on a device without memory");
     dev->table = table;
     snprintf(want, sizeof want,
              "out of ref memory: 20 bytes asked for, %zu in use by this run, 77 free",
              before.current_bytes);
     is_str(et_error_get(cx)->message, want,
-           "it is said what was asked for, and is left");
+           "the error of a device without memory says what was asked for, in use and "
+           "free");
     et_error_clear(cx);
     et_device_get_memory(dev, &after);
     ok(after.current_bytes == before.current_bytes && after.allocs == before.allocs &&
            after.peak_bytes == before.peak_bytes,
-       "what it has not given is not counted");
+       "memory that a device did not give is not counted");
     broken = *table;
     broken.fill = no_fill;
     dev->table = &broken;
-    ok(make_leaf(5, &t) == ET_EDEVICE && !t, "another cannot clear what it gives");
+    ok(make_leaf(5, &t) == ET_EDEVICE && !t,
+       "an array is not made on a device that cannot clear memory");
     dev->table = table;
     ok(strstr(et_error_get(cx)->message, "clearing memory failed on ref") != NULL,
-       "it is said: %s", et_error_get(cx)->message);
+       "the error of a device that cannot clear memory says so: %s",
+       et_error_get(cx)->message);
     et_error_clear(cx);
     et_device_get_memory(dev, &after);
     is_int((int64_t)(after.current_bytes - before.current_bytes), 0,
-           "which is given back");
+           "memory that cannot be cleared is freed");
 }
 
-/* What a device does not tell is nothing, whatever lay there before. */
+/* Facts that a device does not report are zeros, whatever lay there before. */
 static void
 test_told(void)
 {
@@ -120,9 +127,11 @@ test_told(void)
     for (int i = 0; i < 2; i++)
         et_device_get_info(dev, &info[i]);
     ok(memcmp(&info[0], &info[1], sizeof info[0]) == 0,
-       "a device tells the same each time");
-    is_int(et_device_get_sensors(dev, &sensors), ET_ENOTSUP, "it has no sensors");
-    is_str(et_error_get(cx)->message, "the device 'ref' has no sensors", "it is said");
+       "a device reports the same facts each time");
+    is_int(et_device_get_sensors(dev, &sensors), ET_ENOTSUP,
+           "asking a device without sensors for them is an error");
+    is_str(et_error_get(cx)->message, "the device 'ref' has no sensors",
+           "the error of a device without sensors names it");
     et_error_clear(cx);
 }
 
@@ -135,7 +144,8 @@ count_devices(const struct et_device *without)
     return n;
 }
 
-/* Devices of one context are closed in any order, and those that stay are known. */
+/* The devices of a context are closed in any order, and the list keeps the open ones.
+ */
 static void
 test_order(void)
 {
@@ -150,18 +160,19 @@ test_order(void)
             et_device_close(&three[orders[k][i]]);
             good = good && count_devices(gone) == 1 + 2 - i;
         }
-        ok(good && count_devices(NULL) == 1, "number %d of three is closed first",
+        ok(good && count_devices(NULL) == 1,
+           "the list of devices is right when device %d of three is closed first",
            orders[k][0] + 1);
         ok(et_device_open(cx, "no such", 0, 1, &fourth) != ET_OK && !fourth &&
                count_devices(NULL) == 1,
-           "one that is not opened is not known");
+           "a device that fails to open is not in the list");
         et_error_clear(cx);
     }
 }
 
 /* ---- where modules are looked for ---- */
 
-/* A file that is no library, where the module of the device "toy" would lie. */
+/* Puts a file that is no library where the module of the device "toy" would lie. */
 static void
 put_toy(const char *folder)
 {
@@ -172,7 +183,7 @@ put_toy(const char *folder)
         bail("cannot make %s", path);
 }
 
-/* Whose toy is tried, by the sentence that says why it is no module? */
+/* The folder whose toy is tried, from the error that refuses it. */
 static const char *
 tried(const char *const *folders, int n)
 {
@@ -186,8 +197,8 @@ tried(const char *const *folders, int n)
     return found;
 }
 
-/* In the folders that the program names, one after the other, then in the
- * environment's. */
+/* Modules are looked for in the folders that the program names, in their order, then in
+ * the environment's. */
 static void
 test_modules(void)
 {
@@ -201,16 +212,20 @@ test_modules(void)
         all[i] = folder[i];
     }
     unsetenv("ETUDE_MODULE_PATH");
-    is_str(tried(all, FOLDERS), "none", "a device that nobody has is not found");
+    is_str(tried(all, FOLDERS), "none", "a device without a module is not found");
     put_toy(folder[2]);
     setenv("ETUDE_MODULE_PATH", folder[2], 1);
-    is_str(tried(all, FOLDERS), all[2], "it is looked for where the environment says");
+    is_str(tried(all, FOLDERS), all[2],
+           "a module is looked for in the environment's folder");
     put_toy(folder[1]);
     snprintf(both, sizeof both, "%s:%s", folder[0], folder[1]);
     need(cx, et_ctx_set_module_path(cx, both));
-    is_str(tried(all, FOLDERS), all[1], "before that in the program's second folder");
+    is_str(tried(all, FOLDERS), all[1],
+           "a module is looked for in the program's second folder before the "
+           "environment's");
     put_toy(folder[0]);
-    is_str(tried(all, FOLDERS), all[0], "and before that in its first");
+    is_str(tried(all, FOLDERS), all[0],
+           "a module is looked for in the program's first folder before the second");
     unsetenv("ETUDE_MODULE_PATH");
     need(cx, et_ctx_set_module_path(cx, NULL));
 }
@@ -228,7 +243,7 @@ main(void)
     test_modules();
     et_device_close(&dev);
     et_alloc_get_stats(cx, &stats);
-    is_int((int64_t)stats.live, 0, "nothing is left allocated");
+    is_int((int64_t)stats.live, 0, "no memory is left allocated");
     et_ctx_free(&cx);
     return done();
 }

@@ -95,38 +95,39 @@ test_ways(struct et_ctx *cx)
          "null", NULL,
          "r: rerun runs/a optimizer.lr=0.001 " CLIP "; R: rerun runs/a; l: logs "
          "runs/a"},
-        {"one with a rate that is high, but not out of all reason",
+        {"a run whose rate is high, but not out of all reason",
          "'state':'diverged','config':{'optimizer.name':'adamw','optimizer.lr':0.05}",
          "null", NULL,
          "r: rerun runs/a optimizer.lr=0.005 " CLIP "; R: rerun runs/a; l: logs "
          "runs/a"},
-        {"one out of all reason, of an optimizer that has no rate of its own",
+        {"a run whose rate is out of all reason, with an optimizer without a usual "
+         "rate",
          "'state':'diverged','config':{'optimizer.name':'sgd','optimizer.lr':1e6}",
          "null", NULL,
          "r: rerun runs/a optimizer.lr=0.1 " CLIP "; R: rerun runs/a; l: logs runs/a"},
-        {"one whose groups came to other rates than its recipe's",
+        {"a run whose groups had other rates than its recipe's",
          "'state':'diverged','config':{'optimizer.name':'sgd','optimizer.lr':2},"
          "'metrics':{'lr-a':{'max':7,'last':5},'lr-b':{'max':3,'last':6},"
          "'loss':{'max':90}}",
          "null", NULL,
          "r: rerun runs/a optimizer.lr=0.7 " CLIP "; R: rerun runs/a; l: logs runs/a"},
-        {"one that has trained for longer than its recipe says",
+        {"a run that has trained longer than its recipe says",
          "'state':'finished','ep':7,'ba':800,'sp':9000,'config':{'max_duration':'5ep'}",
          KEPT, NULL,
          "r: train --resume runs/a max_duration=14ep; R: rerun runs/a; l: logs runs/a"},
-        {"in batches",
+        {"a run that has trained longer than its recipe's batches",
          "'state':'finished','ep':7,'ba':800,'sp':9000,"
          "'config':{'max_duration':'500ba'}",
          KEPT, NULL,
          "r: train --resume runs/a max_duration=1600ba; R: rerun runs/a; l: logs "
          "runs/a"},
-        {"in samples",
+        {"a run that has trained longer than its recipe's samples",
          "'state':'finished','ep':7,'ba':800,'sp':9000,"
          "'config':{'max_duration':'500sp'}",
          KEPT, NULL,
          "r: train --resume runs/a max_duration=18000sp; R: rerun runs/a; l: logs "
          "runs/a"},
-        {"in tokens, which are not counted",
+        {"a run whose length is in tokens, which its facts do not count",
          "'state':'finished','ep':7,'ba':800,"
          "'config':{'max_duration':'500tok'}",
          KEPT, NULL,
@@ -186,7 +187,7 @@ test_end(struct et_ctx *cx)
     json_decref(facts);
 }
 
-/* A run of LIST for eti_earlier_find. */
+/* A run in the list for eti_earlier_find. */
 static json_t *
 run_of(const char *name, const char *state, double started, double best)
 {
@@ -196,7 +197,7 @@ run_of(const char *name, const char *state, double started, double best)
                      "metrics/eval/CrossEntropy", "best", 10 - best, "last", 0.02);
 }
 
-/* Which of the runs before is the best, and how many there are. */
+/* The best of the runs before this one, and how many there are. */
 static void
 test_earlier(void)
 {
@@ -210,22 +211,23 @@ test_earlier(void)
     json_object_del(json_object_get(json_array_get(list, 6), "metrics"),
                     "metrics/eval/CrossEntropy");
     eti_earlier_find(list, facts, "metrics/eval/Accuracy", &out);
-    is_int(out.n, 4, "runs that finished before this one count, no others");
+    is_int(out.n, 4, "only runs that finished before this one count as earlier");
     is_str(json_string_value(json_object_get(out.facts, "name")), "same",
-           "the best of them is told, of two the newer");
-    ok(out.best == 0.6, "with its best value");
+           "the best earlier run is named, the newer one of two");
+    ok(out.best == 0.6, "the best earlier run has its best value");
     eti_earlier_find(list, facts, "metrics/eval/CrossEntropy", &out);
-    is_int(out.n, 3, "of another metric those that have it");
-    ok(out.best == 9.4, "of a loss the least is the best");
-    is_str(out.metric, "metrics/eval/CrossEntropy", "it is told by which metric");
+    is_int(out.n, 3, "only earlier runs with the metric count");
+    ok(out.best == 9.4, "the best earlier run of a loss has the least value");
+    is_str(out.metric, "metrics/eval/CrossEntropy",
+           "the earlier run is found by the metric that was asked for");
     eti_earlier_find(list, facts, NULL, &out);
     is_str(out.metric, "metrics/eval/Accuracy",
-           "where this one has none, by what another is measured by");
+           "without a metric of its own a run is compared by that of an earlier one");
     json_decref(list);
     json_decref(facts);
 }
 
-/* Which metric a run is measured by. */
+/* The metric that a run is measured by. */
 static void
 test_main_metric(void)
 {
@@ -233,13 +235,13 @@ test_main_metric(void)
         const char *metrics, *main, *what;
     } row[] = {
         {"'loss/train':{'best':1},'metrics/train/Accuracy':{'best':1}", "none",
-         "not by its training"},
+         "by no metric of its training"},
         {"'metrics/eval/mIoU':{'best':1},'metrics/eval/MSE':{'best':1}",
-         "metrics/eval/mIoU", "by the first of its evaluations"},
+         "metrics/eval/mIoU", "by the first metric of its evaluations"},
         {"'metrics/eval/MSE':{'best':1},'metrics/a/MulticlassAccuracy':{'best':1}",
-         "metrics/a/MulticlassAccuracy", "by an accuracy, if there is one"},
+         "metrics/a/MulticlassAccuracy", "by an accuracy, where there is one"},
         {"'metrics/eval/Accuracy':{'best':null},'metrics/eval/MSE':{'best':1}",
-         "metrics/eval/MSE", "by one that has a best value"},
+         "metrics/eval/MSE", "by a metric that has a best value"},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char text[1024];

@@ -393,7 +393,7 @@ static const char small_picture[] =
     "<text x=\"105.0\" y=\"352.0\">metrics/eval/Accuracy (1 not finite)</text>\n"
     "</svg>\n";
 
-/* The whole picture of a small log: each place, tick and line of it. */
+/* The whole picture of a small log, with each of its places, ticks and lines. */
 static void
 test_picture(struct et_ctx *cx)
 {
@@ -412,7 +412,7 @@ test_picture(struct et_ctx *cx)
     char *text = text_of(cx, eti_export_svg, "^loss|^metrics");
     const char *picture = strstr(text, "<text");
     is_str(picture ? picture : "", small_picture,
-           "a chart is drawn to the last of its places");
+           "a chart is drawn up to its last element");
     free(text);
     clean();
 }

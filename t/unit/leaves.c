@@ -276,8 +276,8 @@ test_eager_views(void)
     et_tensor_free(&whole);
 }
 
-/* Two leaves of one storage that share no element, and two that do, in one graph: what
- * is computed straight into the first for one pair is not for the other. */
+/* Views of one storage that overlap by some numbers, or share none, in one graph: what
+ * may be computed straight into a leaf for one pair may not for the other. */
 static void
 test_distances(void)
 {
@@ -299,7 +299,8 @@ test_distances(void)
         et_assign(g, first, et_flip(g, other, 1));
         need(et_eval(g, NULL, 0));
         need(et_tensor_read(cx, first, got, sizeof got));
-        is_near_array(got, want, N, 0, "a leaf is another one turned, %d numbers on",
+        is_near_array(got, want, N, 0,
+                      "a leaf is set to another one, %d numbers on, in reverse",
                       (int)at[k]);
         et_graph_reset(g);
         et_tensor_free(&other);
@@ -309,8 +310,8 @@ test_distances(void)
     et_tensor_free(&whole);
 }
 
-/* What a step has computed stays while the step lasts, also where a later plan of it
- * takes what memory there is. */
+/* A result of a step stays while the step lasts, also where a later plan needs all
+ * memory. */
 static void
 test_step(void)
 {
@@ -329,17 +330,20 @@ test_step(void)
     et_graph_get_stats(g, &stats);
     ok(after.allocs > before.allocs && stats.allocs == host[1].allocs - host[0].allocs +
                                                            after.allocs - before.allocs,
-       "an evaluation counts the blocks that it takes, the host's and the device's");
+       "an evaluation counts the blocks that it allocates, on the host and on the "
+       "device");
     et_device_set_limit(dev, before.current_bytes + 2 * N * sizeof(float));
     wide = et_concat(g, (struct et_tensor *[]){x, y, x, y}, 4, 0);
-    is_int(et_eval(g, &wide, 1), ET_ENOMEM, "a second plan of a step does not fit");
+    is_int(et_eval(g, &wide, 1), ET_ENOMEM,
+           "a second plan of a step is refused where memory is used up");
     et_error_clear(cx);
     et_device_get_memory(dev, &after);
     if (ok(after.current_bytes >= before.current_bytes + N * sizeof(float),
-           "the first one's result is not given up for it")) {
+           "a second plan of a step does not free the first one's result")) {
         float got[N];
         need(et_tensor_read(cx, y, got, sizeof got));
-        ok(got[0] == 3 && got[N - 1] == 3, "and is what it was");
+        ok(got[0] == 3 && got[N - 1] == 3,
+           "the first result of a step keeps its values");
     }
     et_device_set_limit(dev, 0);
     et_graph_free(&g);
@@ -617,7 +621,8 @@ test_collectives(struct et_comm *comm)
     et_graph_free(&g);
 }
 
-/* A collective reads bytes 0 to 16 and writes 32 to 48: who has to wait for it? */
+/* A collective reads bytes 0 to 16 and writes bytes 32 to 48: does a step have to wait?
+ */
 static void
 test_waits(void)
 {
@@ -627,13 +632,16 @@ test_waits(void)
         int want;
         const char *says;
     } rows[] = {
-        {0, 16, false, 0, "what it reads may be read"},
-        {15, 20, true, 1, "and not be written"},
-        {16, 32, true, 0, "what lies behind may"},
-        {16, 32, false, 0, "or be read"},
-        {31, 33, false, 1, "what it writes is waited for to be read"},
-        {47, 60, true, 1, "and to be written"},
-        {48, 60, true, 0, "not what lies behind that"},
+        {0, 16, false, 0, "a step that reads what a collective reads does not wait"},
+        {15, 20, true, 1, "a step that writes what a collective reads waits"},
+        {16, 32, true, 0,
+         "a step that writes behind what a collective reads does not wait"},
+        {16, 32, false, 0,
+         "a step that reads behind what a collective reads does not wait"},
+        {31, 33, false, 1, "a step that reads what a collective writes waits"},
+        {47, 60, true, 1, "a step that writes what a collective writes waits"},
+        {48, 60, true, 0,
+         "a step that writes behind what a collective writes does not wait"},
     };
     const struct eti_extent in = {.base = 1, .end = 16};
     const struct eti_extent out = {.base = 1, .begin = 32, .end = 48};
@@ -646,7 +654,7 @@ test_waits(void)
                rows[i].says);
         e.base = 2;
         is_int(eti_collectives_before(&c, &e, rows[i].writes), 0,
-               "nothing of other memory");
+               "a step in other memory does not wait");
     }
     et_free(cx, c.v);
 }

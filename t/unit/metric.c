@@ -258,7 +258,8 @@ confusion(void)
     et_error_clear(cx);
 }
 
-/* Where a class is never said, or never true, or there is nothing to tell apart. */
+/* Metrics where a class is never predicted, or never true, or where there is nothing to
+ * tell apart. */
 static void
 degenerate(void)
 {
@@ -271,26 +272,46 @@ degenerate(void)
         double want;
     } rows[] = {
         {"MatthewsCorrCoef",
-         "one class that is always said tells nothing",
+         "a class that is always predicted gives no correlation",
          {1, 1},
          {0, 1},
          0},
-        {"MatthewsCorrCoef", "nor does one that is always true", {0, 1}, {1, 1}, 0},
-        {"MatthewsCorrCoef", "the opposite goes together, too", {1, 0}, {0, 1}, -1},
+        {"MatthewsCorrCoef",
+         "a class that is always true gives no correlation",
+         {0, 1},
+         {1, 1},
+         0},
+        {"MatthewsCorrCoef",
+         "opposite predictions give a correlation of -1",
+         {1, 0},
+         {0, 1},
+         -1},
         {"BinaryF1Score",
-         "an alarm that is always false is worth nothing",
+         "predictions that are all false positives score 0",
          {1, 0},
          {0, 0},
          0},
-        {"BinaryF1Score", "so is one that never comes", {0, 0}, {1, 0}, 0},
         {"BinaryF1Score",
-         "with nothing to find there is no score",
+         "a positive class that is never predicted scores 0",
+         {0, 0},
+         {1, 0},
+         0},
+        {"BinaryF1Score",
+         "a positive class that is neither predicted nor true has no score",
          {0, 0},
          {0, 0},
          NAN},
-        {"Dice", "a class that does not occur has none either", {0, 0}, {0, 0}, 100},
-        {"MIoU", "nor an intersection", {0, 0}, {0, 0}, 100},
-        {"MIoU", "classes that never meet have nothing in common", {1, 1}, {0, 0}, 0},
+        {"Dice", "a class that does not occur has no score", {0, 0}, {0, 0}, 100},
+        {"MIoU",
+         "a class that does not occur has no intersection",
+         {0, 0},
+         {0, 0},
+         100},
+        {"MIoU",
+         "predictions that never meet their labels have no intersection",
+         {1, 1},
+         {0, 0},
+         0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct et_metric *m = metric(rows[i].name, &two);
@@ -308,23 +329,24 @@ degenerate(void)
     }
     static const float equal[] = {3, 3, 3}, apart[] = {1, 2, 6}, off[] = {1, 3, 3};
     struct et_metric *m = metric("R2", NULL);
-    ok(isnan(value(m)), "R2 of nothing is not a number");
+    ok(isnan(value(m)), "R2 of no samples is not a number");
     feed(m, leaf(ET_F32, 1, (const int64_t[]){3}, off),
          leaf(ET_F32, 1, (const int64_t[]){3}, equal));
-    ok(isnan(value(m)), "nor is that of targets that are all the same");
+    ok(isnan(value(m)), "R2 of equal targets is not a number");
     must(et_metric_reset(m));
     feed(m, leaf(ET_F32, 1, (const int64_t[]){3}, equal),
          leaf(ET_F32, 1, (const int64_t[]){3}, apart));
-    is_near(value(m), 0, ROUNDED, "whoever says the mean explains nothing");
+    is_near(value(m), 0, ROUNDED, "R2 of predictions of the mean is 0");
     et_metric_free(&m);
-    /* A number a sample, which comes without its axis. */
+    /* One number for each sample: outputs [3, 1] and targets [3]. */
     static const char *const names[] = {"MSE", "MAE", "R2"};
     static const double want[] = {(4. + 1 + 9) / 3, (2. + 1 + 3) / 3, 0};
     for (int i = 0; i < 3; i++) {
         m = metric(names[i], NULL);
         feed(m, leaf(ET_F32, 2, (const int64_t[]){3, 1}, equal),
              leaf(ET_F32, 1, (const int64_t[]){3}, apart));
-        is_near(value(m), want[i], ROUNDED, "%s: each number has its own target",
+        is_near(value(m), want[i], ROUNDED,
+                "%s of outputs [3, 1] compares each number with its own target",
                 names[i]);
         et_metric_free(&m);
     }

@@ -419,7 +419,7 @@ pool_sizes(void)
     et_graph_free(&g);
 }
 
-/* What is left at the end has a window of its own where sizes are rounded up. */
+/* With ceil_mode the remainder at the end has a window of its own. */
 static void
 pool_ends(void)
 {
@@ -445,7 +445,7 @@ pool_ends(void)
         ok(y && y->desc.shape[2] == rows[i].want[0] &&
                y->desc.shape[3] == rows[i].want[1] && shape[1] == rows[i].want[0] &&
                shape[2] == rows[i].want[1],
-           "5 x 7 are pooled by two to %lld x %lld, rounded %s",
+           "windows of two pool 5 x 7 to %lld x %lld, rounded %s",
            (long long)rows[i].want[0], (long long)rows[i].want[1],
            rows[i].ceil_mode ? "up" : "down");
         et_graph_free(&g);
@@ -454,9 +454,9 @@ pool_ends(void)
     }
 }
 
-/* What attention adds to a key: as much less as it is farther away, by the head. Where
- * only what is before counts, one row does for all queries: what is the same for all
- * keys does not matter. */
+/* What attention adds to the score of a key: less the farther away the key is, by a
+ * slope of each head. In causal attention one row serves all queries, as a number that
+ * is the same for all keys has no effect. */
 static void
 distances(void)
 {
@@ -471,14 +471,14 @@ distances(void)
         const struct et_desc *d = &p->desc;
         ok(d->ndim == 4 && d->shape[0] == 1 && d->shape[1] == HEADS &&
                d->shape[2] == 1 && d->shape[3] == most,
-           "%lld distances for each head", (long long)most);
+           "alibi has %lld distances for each head", (long long)most);
         float got[HEADS * MOST];
         must(et_param_read(cx, p, "alibi", 0, got, HEADS * most));
         for (int head = 0; head < HEADS; head++)
             for (int64_t key = 0; key < most; key++)
                 wrong += got[head * most + key] !=
                          (float)(exp2(-4.0 * (head + 1)) * (double)key);
-        is_int(wrong, 0, "times the slope of each head");
+        is_int(wrong, 0, "alibi adds the distance times the slope of each head");
     }
     et_module_free(&m);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What small networks compute, operation by operation, with the shape and the numbers
- * of each: a layer that is left out, a step, a padding or a share that is another one
- * shows. Nothing is computed. (Those that other libraries have as well are compared
- * with them in t/unit/hubs.c.) */
+/* What small networks compute, operation by operation, with the shape and the
+ * attributes of each: a layer that is missing, or another stride, padding or share,
+ * shows. Nothing is computed. (Networks that other libraries have as well are compared
+ * with these in t/unit/hubs.c.) */
 #include "core/graph/graph_impl.h"
 #include "core/models/outline.h"
 #include "etude/attr.h"
@@ -41,7 +41,7 @@ put(const char *fmt, ...)
         bail("more operations than there is room for");
 }
 
-/* "conv2d 8x4x4 k3 s1 p1;" of one node: only what networks differ in. */
+/* Adds a node as "conv2d 8x4x4 s1x1 p1x1 k3;", with what tells networks apart. */
 static void
 put_node(const struct et_node *n)
 {
@@ -64,7 +64,7 @@ put_node(const struct et_node *n)
     put("; ");
 }
 
-/* The operations of MODEL for two images of FACTS, while it is trained. */
+/* Lists the operations of MODEL on two images of FACTS in training. */
 static void
 list(const char *model, const struct et_model_facts *facts, const char *const *set)
 {
@@ -77,7 +77,7 @@ list(const char *model, const struct et_model_facts *facts, const char *const *s
     void *options;
     must(et_options_new(cx, &type->info, set, &options));
     must(et_model_new(cx, type, options, facts, &m));
-    must(eti_model_outline(cx, m, dev, &outline)); /* which binds zeros */
+    must(eti_model_outline(cx, m, dev, &outline)); /* binds parameters of zeros */
     must(et_tensor_new(cx, dev, ET_F32, 4, images, ET_CHANNELS_LAST, NULL, &x));
     must(et_tensor_new(cx, dev, ET_I64, 1, numbers, ET_ROW_MAJOR, NULL, &rng));
     struct et_forward f = {.training = true, .rng = rng};
@@ -200,7 +200,8 @@ main(void)
     must(et_device_open(cx, "ref", 0, 1, &dev));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         list(rows[i].model, &rows[i].facts, rows[i].set);
-        is_str(listed, rows[i].want, "%s is what it is said to be", rows[i].model);
+        is_str(listed, rows[i].want, "%s computes the operations of its definition",
+               rows[i].model);
     }
     et_device_close(&dev);
     et_ctx_free(&cx);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of loggers that something happens to: they are removed, by one or several who
- * write them, or the disk is full; and how much of metrics.jsonl and metrics.csv is
- * there when a checkpoint is, and when the file is large. */
+/* Files of loggers in trouble: files that are removed, with one or two writers, or on a
+ * full disk; and how much of metrics.jsonl and metrics.csv is written when a checkpoint
+ * is, and when the file is large. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +50,7 @@ count_in(const char *text, const char *what)
     return n;
 }
 
-/* What was reported, all in one. */
+/* All that was reported. */
 static char reported[4096];
 
 static void
@@ -62,7 +62,7 @@ note(void *data, enum et_log_level level, const char *text)
     snprintf(reported + n, sizeof reported - n, "%s\n", text);
 }
 
-/* ---- removed ---- */
+/* ---- files that are removed ---- */
 
 static void
 put(struct eti_output *out, const char *line)
@@ -84,9 +84,9 @@ test_folder(struct et_ctx *cx)
     put(&out, "two\n");
     put(&out, "three\n");
     is_str(end_of("sub/a.txt"), "one\ntwo\nthree\n",
-           "a file whose folder was removed is made again with it, whole");
+           "a file that was removed with its folder is made again whole");
     is_str(reported, "sub/a.txt was removed: it is made again\n",
-           "which is reported, once, and of nothing that would be missing");
+           "a removed file is reported once, and no bytes as missing");
     eti_output_close(&out);
     unlink(path_of("sub/a.txt"));
     rmdir(path_of("sub"));
@@ -105,9 +105,8 @@ test_two_writers(struct et_ctx *cx)
     put(&b, "b2\n");
     put(&a, "a3\n");
     put(&b, "b3\n");
-    is_str(
-        end_of("two.txt"), "a1\nb1\na2\nb2\na3\nb3\n",
-        "of two who write a file that was removed each goes on with every line once");
+    is_str(end_of("two.txt"), "a1\nb1\na2\nb2\na3\nb3\n",
+           "each of two writers of a removed file goes on with every line once");
     eti_output_close(&a);
     eti_output_close(&b);
     unlink(path_of("two.txt"));
@@ -128,12 +127,12 @@ test_full(struct et_ctx *cx)
     eti_output_close(&out);
     is_int(count_in(reported, "cannot write full: No space left on device"), 1,
            "a full disk is reported once: %s", reported);
-    is_int(count_in(reported, "\n"), 1, "and nothing else is");
+    is_int(count_in(reported, "\n"), 1, "nothing but the full disk is reported");
 }
 
 /* ---- the loggers ---- */
 
-/* The logger hears of EVENT, if it has asked for it. */
+/* The logger gets EVENT if it has asked for it. */
 static void
 fire(struct et_callback *c, enum et_event event, struct et_state *s)
 {
@@ -184,7 +183,7 @@ test_checkpoints(struct et_ctx *cx, struct et_state s)
 {
     static const struct {
         const char *logger, *file, *options[3];
-        int before; /* batches that a checkpoint which is not due leaves there */
+        int before; /* batches in the file when no checkpoint is due */
     } rows[] = {
         {"csv", "metrics.csv", {NULL}, 0},
         {"jsonl", "metrics.jsonl", {NULL}, 0},
@@ -199,24 +198,23 @@ test_checkpoints(struct et_ctx *cx, struct et_state s)
         s.checkpoint_due = false;
         fire(c, ET_EVENT_BATCH_CHECKPOINT, &s);
         is_int(count_in(end_of(rows[i].file), "loss"), rows[i].before,
-               "%s: where no checkpoint is due a batch may wait", what);
+               "%s: a batch may wait while no checkpoint is due", what);
         s.checkpoint_due = true;
         fire(c, ET_EVENT_BATCH_CHECKPOINT, &s);
         snprintf(last, sizeof last, "%s", i == 0 ? ",2,0,loss" : "\"ba\":2,");
         ok(strstr(end_of(rows[i].file), last) != NULL,
-           "%s: a checkpoint finds all batches before it: %s", what,
+           "%s: all batches before a checkpoint are written: %s", what,
            end_of(rows[i].file));
         batch(c, &s, 3);
         finish(&c);
         snprintf(last, sizeof last, "%s", i == 0 ? ",3,0,loss" : "\"ba\":3,");
         ok(strstr(end_of(rows[i].file), last) != NULL,
-           "%s: nor does a run that fails lose the last", what);
+           "%s: the last batch is written when a run fails", what);
         unlink(path_of(rows[i].file));
     }
 }
 
-/* What every event of a run leaves in both files, by the events that a logger has asked
- * for. */
+/* What each event of a run leaves in both files, if the logger has asked for it. */
 static void
 test_events(struct et_ctx *cx, struct et_state s)
 {
@@ -227,22 +225,22 @@ test_events(struct et_ctx *cx, struct et_state s)
         batch(c, &s, 1);
         fire(c, ET_EVENT_EPOCH_END, &s);
         is_int(count_in(end_of(files[i][1]), "loss"), 1,
-               "%s: a batch is there when its epoch ends", files[i][0]);
+               "%s: a batch is written when its epoch ends", files[i][0]);
         et_log_metric(s.log, "metrics/eval/Accuracy", 0.5);
         s.dataloader_label = "eval";
         fire(c, ET_EVENT_EVAL_END, &s);
         et_log_emit(s.log, ET_RECORD_EVAL, &s.timestamp, NULL);
         is_int(count_in(end_of(files[i][1]), "Accuracy"), 1,
-               "%s: an evaluation at its end", files[i][0]);
+               "%s: an evaluation is written when it ends", files[i][0]);
         batch(c, &s, 2);
         fire(c, ET_EVENT_FIT_END, &s);
         is_int(count_in(end_of(files[i][1]), "loss"), 2,
-               "%s: the last batch when training ends", files[i][0]);
+               "%s: the last batch is written when training ends", files[i][0]);
         finish(&c);
         c = open_logger(cx, files[i][0], NULL, &s);
         finish(&c);
         is_int(count_in(end_of(files[i][1]), "resume"), 1,
-               "%s: a run that goes on says so", files[i][0]);
+               "%s: a resumed run writes that it is", files[i][0]);
         unlink(path_of(files[i][1]));
     }
 }
@@ -265,7 +263,7 @@ plain_file(struct et_ctx *cx, const char *name, const char *interval)
     return new_logger(cx, "file", options);
 }
 
-/* What is in the file, and from when on. */
+/* What the file logger writes, and when. */
 static void
 test_file_events(struct et_ctx *cx, struct et_state s)
 {
@@ -273,31 +271,32 @@ test_file_events(struct et_ctx *cx, struct et_state s)
     fire(c, ET_EVENT_INIT, &s);
     batch(c, &s, 1);
     c->type->text(c, ET_LOG_INFO, "calm");
-    is_str(end_of("a.txt"), "", "lines and numbers wait a while");
+    is_str(end_of("a.txt"), "",
+           "lines and numbers wait before they are written to the file");
     c->type->text(c, ET_LOG_WARN, "hot");
     ok(strstr(end_of("a.txt"), "[log][warn]: hot\n") != NULL,
-       "a warning does not, nor what was before it");
+       "a warning is written to the file at once, with all before it");
     batch(c, &s, 2);
     et_log_metric(s.log, "epoch/number", 7);
     fire(c, ET_EVENT_EPOCH_END, &s);
     et_log_emit(s.log, ET_RECORD_EPOCH, NULL, NULL);
     ok(strstr(end_of("a.txt"), "[metric][batch=2]: epoch/number: 7\n") != NULL,
-       "an epoch's numbers are there at its end");
+       "an epoch's numbers are written to the file when it ends");
     et_log_metric(s.log, "metrics/eval/Accuracy", 0.75);
     fire(c, ET_EVENT_EVAL_END, &s);
     et_log_emit(s.log, ET_RECORD_EVAL, NULL, NULL);
     ok(strstr(end_of("a.txt"), "[metric][batch=2]: metrics/eval/Accuracy: 0.7500\n") !=
            NULL,
-       "an evaluation's at its");
+       "an evaluation's numbers are written to the file when it ends");
     batch(c, &s, 3);
     fire(c, ET_EVENT_FIT_END, &s);
     ok(strstr(end_of("a.txt"), "[metric][batch=3]: loss/train/total: 0.3750\n") != NULL,
-       "and the last batch's at the run's");
+       "the last batch's numbers are written to the file when the run ends");
     finish(&c);
     unlink(path_of("a.txt"));
 }
 
-/* More lines than there is room for, before there is a file. */
+/* More lines than the logger can hold before it opens its file. */
 static void
 test_early(struct et_ctx *cx, struct et_state s)
 {
@@ -323,13 +322,13 @@ test_early(struct et_ctx *cx, struct et_state s)
         wrong += !is_long && !is_last;
         far += is_last;
     }
-    is_int(wrong, 0, "of lines from before there is a file each is whole");
-    ok(lines == 13 + 2 && far == 2, "and they are as many as there is room for: %d",
-       lines);
+    is_int(wrong, 0, "each line from before the file was opened is whole");
+    ok(lines == 13 + 2 && far == 2,
+       "the file has as many early lines as the logger can hold: %d", lines);
     unlink(path_of("early.txt"));
 }
 
-/* Names with every field, and of every length near what there is room for. */
+/* Names with every field, and names as long as the limit and around it. */
 static void
 test_file_names(struct et_ctx *cx, struct et_state s)
 {
@@ -342,7 +341,7 @@ test_file_names(struct et_ctx *cx, struct et_state s)
     fire(c, ET_EVENT_INIT, &s);
     finish(&c);
     is_int(access(path_of("run.0.0.0.4.4"), F_OK), 0,
-           "each field of a name is filled in");
+           "each field of a file's name is filled in");
     unlink(path_of("run.0.0.0.4.4"));
     for (int n = 94; n <= 96; n++) {
         memset(name, 'n', sizeof name);
@@ -353,7 +352,7 @@ test_file_names(struct et_ctx *cx, struct et_state s)
         need(cx, et_options_new(cx, &type->info,
                                 (const char *[]){"filename", option, NULL}, &block));
         const et_status status = et_callback_new(cx, type, block, scratch_folder(), &c);
-        is_int(status, n < 96 ? ET_OK : ET_EINVAL, "a name of %d bytes is %s", n,
+        is_int(status, n < 96 ? ET_OK : ET_EINVAL, "a file's name of %d bytes is %s", n,
                n < 96 ? "taken" : "refused");
         et_error_clear(cx);
         if (status == ET_OK)
@@ -364,7 +363,7 @@ test_file_names(struct et_ctx *cx, struct et_state s)
 
 /* ---- large files ---- */
 
-/* Makes metrics.jsonl a file of BYTES, with holes, that was begun at T. */
+/* Makes metrics.jsonl a file of BYTES, with holes, whose first line is from time T. */
 static void
 make_large(double t, double bytes)
 {
@@ -374,8 +373,8 @@ make_large(double t, double bytes)
         bail("no large file");
 }
 
-/* Five batches, STEP seconds apart, behind such a file, which is written down after the
- * first two: lines that they add to it. */
+/* Logs five batches, STEP seconds apart, to a large file, and flushes it after the
+ * first two; returns the lines that are added. */
 static int
 lines_added(struct et_ctx *cx, struct et_state *s, double age, double bytes,
             double step)
@@ -402,12 +401,12 @@ test_large(struct et_ctx *cx, struct et_state s)
     is_int(lines_added(cx, &s, 0, 1 << 20, 10), 5,
            "each batch of a slow run has a line");
     is_int(lines_added(cx, &s, 0, ETI_THIN_ADVANCE * 1.5, 10), 1,
-           "not in a file that is too large for its age");
+           "the batches of a file too large for its age are thinned");
     is_int(lines_added(cx, &s, 1e6, ETI_THIN_ADVANCE * 1.5, 10), 5,
-           "but in one that has had days to become so");
-    /* Five bytes are left at the first batch, then 30 more for each. */
+           "each batch has a line in a large file that is days old");
+    /* Five bytes are left at the first batch, then each batch brings 30 more. */
     is_int(lines_added(cx, &s, 0, ETI_THIN_ADVANCE + 30 - 5, 0.01), 3,
-           "what a run adds to it is counted, too");
+           "the lines that a run adds count to the size of its file");
 }
 
 int

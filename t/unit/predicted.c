@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Predictions by each kind of answer, with numbers that tell all places apart: more
- * than there is room for at first, labels that count nothing, the worst passages, and
- * what all come to, in JSON and back. */
+/* Predictions of each kind of answer, with numbers that tell all places apart: more
+ * than fit at first, labels that do not count, the worst passages, and the sums, in
+ * JSON and read back. */
 #include "config.h"
 
 #include <jansson.h>
@@ -16,7 +16,7 @@
 
 /* ---- classes ---- */
 
-/* What was there before there was more room stays. */
+/* Samples keep their numbers when the arrays grow. */
 static void
 test_many(struct et_ctx *cx)
 {
@@ -40,16 +40,16 @@ test_many(struct et_ctx *cx)
                  fabs(all.p[2 * i + 1] - (1 - p)) > 1e-5 || all.label[i] != i % 2 ||
                  all.class[i] != (i < 299) || fabs(all.loss[i] - loss) > 1e-5;
     }
-    is_int(wrong, 0, "each of 600 samples has what it was given");
+    is_int(wrong, 0, "each of 600 samples has its class, probabilities and loss");
     static const float score[] = {1, 0};
     static const int32_t one = 0;
     int32_t chosen;
     float loss;
     ok(eti_predictions_add_tokens(&all, score, &one, 1, 2, &chosen, &loss) == ET_EINVAL,
-       "tokens are not added to classes, of as many");
+       "tokens cannot be added to predictions of classes");
     et_error_clear(cx);
     ok(eti_predictions_add_mask(&all, score, &one, 1, 2, &chosen) == ET_EINVAL,
-       "nor are masks");
+       "masks cannot be added to predictions of classes");
     et_error_clear(cx);
     eti_predictions_release(&all);
 }
@@ -67,39 +67,41 @@ test_labels(struct et_ctx *cx)
     need(cx, eti_predictions_add(&all, scores, label, 4, 3));
     ok(isnan(all.loss[0]) && isnan(all.loss[1]) && !isnan(all.loss[2]) &&
            !isnan(all.loss[3]),
-       "a label below 0, or of no class, counts nothing");
+       "a label below 0 or above the classes does not count");
     eti_predictions_sum(&all, &sum);
-    ok(sum.counted == 2 && sum.right == 1, "so two count, and one is right");
-    is_near(sum.loss, (all.loss[2] + all.loss[3]) / 2.0, 1e-6, "the loss is theirs");
+    ok(sum.counted == 2 && sum.right == 1,
+       "of four samples two count, and one of these is right");
+    is_near(sum.loss, (all.loss[2] + all.loss[3]) / 2.0, 1e-6,
+            "the loss is the mean of the two samples that count");
     ok(eti_predictions_worst(&all, -1, 0, worst, 4) == 1 && worst[0] == 3,
-       "and one of them is wrong");
+       "of two samples that count one is among the worst");
     ok(eti_predictions_worst(&all, 0, 2, worst, 4) == 1 &&
            eti_predictions_worst(&all, 0, 1, worst, 4) == 0 &&
            eti_predictions_worst(&all, 1, 2, worst, 4) == 0,
-       "a pair is of a label and a class");
+       "the worst samples of a pair have its label and its class");
     need(cx, eti_predictions_set_names(&all, names, 4));
     is_str(eti_predictions_name(&all, 2, text, sizeof text), "2",
-           "names of other classes name none");
+           "names for another number of classes name none");
     need(cx, eti_predictions_set_names(&all, names, 3));
     is_str(eti_predictions_name(&all, 2, text, sizeof text), "2 c",
            "the last class has its name");
     is_str(eti_predictions_name(&all, 3, text, sizeof text), "3",
-           "what is behind it has none");
+           "a class behind the last has no name");
     is_str(eti_predictions_name(&all, -1, text, sizeof text), "-1",
-           "nor has what is before the first");
+           "a class before the first has no name");
     json_t *json = eti_predictions_json(&all, "test");
     ok(json_integer_value(json_object_get(json, "samples")) == 4 &&
            json_integer_value(json_object_get(json, "counted")) == 2 &&
            json_number_value(json_object_get(json, "accuracy")) == 0.5 &&
            json_integer_value(json_object_get(json, "classes")) == 3,
-       "JSON says how many there are, count and are right");
+       "JSON says how many samples there are, count and are right");
     json_decref(json);
     eti_predictions_release(&all);
 }
 
 /* ---- masks ---- */
 
-/* Scores of 1 for the class of each of N pixels, and of 0 for the others. */
+/* Scores of 1 for the class of each of N pixels, and of 0 for other classes. */
 static void
 score_pixels(const int32_t *class, int n, float *scores)
 {
@@ -124,26 +126,28 @@ test_masks(struct et_ctx *cx)
         score_pixels(want[i], PIXELS, scores);
         need(cx, eti_predictions_add_mask(&all, scores, label[i], PIXELS, 3, chosen));
         ok(memcmp(chosen, want[i], sizeof chosen) == 0,
-           "each pixel is of the class with the greatest score");
+           "each pixel has the class with the greatest score");
     }
     const double all_of = log(exp(1) + 2), first = all_of - 3 / 4.,
                  second = all_of - .5;
     ok(all.label[0] == 4 && all.class[0] == 3 && all.label[1] == 4 && all.class[1] == 2,
-       "pixels that count, and those of them that are right");
+       "a mask has the number of its pixels that count, and of those that are right");
     ok(fabs(all.loss[0] - first) < 1e-5 && fabs(all.loss[1] - second) < 1e-5,
-       "the loss is the mean of those that count");
+       "the loss of a mask is the mean of its pixels that count");
     ok(all.p[0] == .5F && all.p[1] == .5F && all.p[2] == 1 && all.p[3] == 0 &&
            all.p[4] == .5F && isnan(all.p[5]),
-       "and so is the IoU of each class in each mask");
+       "a mask has the IoU of each class over its pixels that count");
     ok(memcmp(all.confusion, confusion, sizeof confusion) == 0,
-       "pixels are counted by label and class");
+       "all pixels are counted by label and class");
     ok(eti_predictions_iou(&all, 0) == 1 / 4. &&
            eti_predictions_iou(&all, 1) == 3 / 6. && eti_predictions_iou(&all, 2) == 1,
-       "and over all masks");
+       "the IoU of each class is that of all masks together");
     eti_predictions_sum(&all, &sum);
-    is_near(sum.loss, (first + second) / 2, 1e-5, "each mask has the same weight");
-    ok(sum.counted == 8 && sum.right == 5, "their pixels are summed up");
-    is_near(sum.mean_iou, (.25 + .5 + 1) / 3, 1e-9, "and so are the classes");
+    is_near(sum.loss, (first + second) / 2, 1e-5,
+            "the loss of all masks gives each mask the same weight");
+    ok(sum.counted == 8 && sum.right == 5, "the pixels of all masks are added up");
+    is_near(sum.mean_iou, (.25 + .5 + 1) / 3, 1e-9,
+            "the mean IoU is that of the classes");
     json_t *json = eti_predictions_json(&all, "test");
     struct eti_predictions back = {
         .cx = cx, .answer = ETI_ANSWER_MASK, .classes = 3, .columns = 3};
@@ -181,7 +185,8 @@ test_passages(struct et_ctx *cx)
     for (int i = 0; i < 40; i++) /* means 2, 3 ... 21, each twice */
         add_passage(&all, i, (float)(2 + i * 7 % 20));
     add_passage(&all, 99, 1);
-    is_int(all.sequences->n, ETI_SEQUENCES, "so many of the worst passages are kept");
+    is_int(all.sequences->n, ETI_SEQUENCES,
+           "no more than ETI_SEQUENCES of the worst passages are kept");
     for (int i = 0; i < ETI_SEQUENCES; i++) {
         const struct eti_sequence *p = &all.sequences->v[i];
         wrong += p->mean != (float)(21 - i / 2) || p->input[2] != p->sample ||
@@ -189,7 +194,9 @@ test_passages(struct et_ctx *cx)
                  p->label[2] != 22 || p->class[1] != 31;
         wrong += i % 2 && p->sample < p[-1].sample;
     }
-    is_int(wrong, 0, "the worst first, of two as bad the earlier, each with its own");
+    is_int(wrong, 0,
+           "passages come worst first, the earlier of two equal ones first, each with "
+           "its own numbers");
     json_t *json = eti_predictions_json(&all, "test");
     struct eti_predictions back = {.cx = cx, .answer = ETI_ANSWER_TOKENS, .classes = 7};
     need(cx, eti_predictions_take_json(&back, json));
@@ -202,7 +209,7 @@ test_passages(struct et_ctx *cx)
                  memcmp(p->class, q->class, 12) != 0 || q->loss[0] != 0.5F ||
                  !isnan(q->loss[1]) || q->loss[2] != p->loss[2];
     }
-    is_int(wrong, 0, "JSON has them all, and which places count nothing");
+    is_int(wrong, 0, "JSON has all passages, and the places that do not count");
     json_decref(json);
     eti_predictions_release(&back);
     eti_predictions_release(&all);
@@ -223,8 +230,10 @@ test_tokens(struct et_ctx *cx)
     need(cx, eti_predictions_keep_sequence(&all, second, second, chosen, loss, 3));
     const double all_of = log(exp(1) + 1);
     eti_predictions_sum(&all, &sum);
-    ok(sum.counted == 4 && sum.right == 2, "tokens that count, and are right");
-    is_near(sum.loss, (3 * all_of - 2 + all_of) / 4, 1e-5, "each has the same weight");
+    ok(sum.counted == 4 && sum.right == 2,
+       "of six tokens four count, and two of these are right");
+    is_near(sum.loss, (3 * all_of - 2 + all_of) / 4, 1e-5,
+            "each token has the same weight in the loss");
     ok(all.sequences->v[0].sample == 1 && all.sequences->v[1].sample == 0,
        "a passage is of the sample that was added last");
     eti_predictions_release(&all);
@@ -242,16 +251,19 @@ test_values(struct et_ctx *cx)
     need(cx, eti_predictions_add_values(&all, value, target, 3, 2));
     for (int i = 0; i < 6; i++)
         ok(all.p[2 * i] == target[i] && all.p[2 * i + 1] == value[i],
-           "targets and values stand by turns");
+           "targets and values alternate");
     ok(all.loss[0] == .5F && all.loss[1] == 10 && all.loss[2] == 4.5F,
-       "the loss is the mean square of what differs");
-    ok(!eti_predictions_is_right(&all, 0), "values are never right");
+       "the loss of values is the mean square of the differences");
+    ok(!eti_predictions_is_right(&all, 0), "predictions of values are never right");
     eti_predictions_sum(&all, &sum);
-    is_near(sum.mae, (1 + 2 + 4 + 3) / 6., 1e-9, "the mean of what differs");
-    is_near(sum.rmse, sqrt((1 + 4 + 16 + 9) / 6.), 1e-9, "the root of the mean square");
+    is_near(sum.mae, (1 + 2 + 4 + 3) / 6., 1e-9,
+            "MAE is the mean of the absolute differences");
+    is_near(sum.rmse, sqrt((1 + 4 + 16 + 9) / 6.), 1e-9,
+            "RMSE is the root of the mean square of the differences");
     const double mean = 13 / 3.,
                  whole = pow(2 - mean, 2) + pow(4 - mean, 2) + pow(7 - mean, 2);
-    is_near(sum.r2, 1 - (1 + 4 + 9) / whole, 1e-6, "R2 is of the first number");
+    is_near(sum.r2, 1 - (1 + 4 + 9) / whole, 1e-6,
+            "R2 is that of the first number of each sample");
     json_t *json = eti_predictions_json(&all, "test");
     static const char *const keys[] = {"loss", "mae", "rmse", "r2"};
     const double want[] = {sum.loss, sum.mae, sum.rmse, sum.r2};

@@ -68,9 +68,9 @@ logged(const struct et_state *s, const char *name)
     return et_log_find(s->log, name, &value) ? value : NAN;
 }
 
-/* ---- a machine whose every number is another ---- */
+/* ---- a machine whose numbers all differ ---- */
 
-/* What the files of /proc say instead: those whose path ends so. */
+/* Texts that stand for the files of /proc whose paths end so. */
 static const struct {
     const char *path, *text;
 } told[] = {
@@ -83,9 +83,9 @@ static const struct {
                  "  eth0: 100 200 300 400 0 0 0 0 500 600 700 800 0 0 0 0\n"},
 };
 static bool tells;
-static const char *stat_told; /* instead of told[0] */
+static const char *stat_told; /* in place of told[0].text */
 
-/* In front of the C library's, for the monitor too. */
+/* This function replaces the C library's, for the monitor too. */
 ssize_t
 pread(int fd, void *buf, size_t size, off_t offset)
 {
@@ -143,16 +143,20 @@ test_numbers(struct et_ctx *cx, struct et_state *s)
     stat_told = "cpu  130 0 0 310 0 0 0 0 0 0\n";
     need(cx, c->run(m, ET_EVENT_BATCH_START, s, s->log));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        is_near(logged(s, rows[i].name), rows[i].want, 1e-9, "%s", rows[i].name);
-    is_near(logged(s, "cpu_percentage"), 75, 1e-9, "busy for 30 of 40 ticks");
+        is_near(logged(s, rows[i].name), rows[i].want, 1e-9,
+                "system_metrics_monitor logs %s", rows[i].name);
+    is_near(logged(s, "cpu_percentage"), 75, 1e-9,
+            "cpu_percentage is 75 for 30 busy ticks of 40");
     time->now += 1;
     stat_told = "cpu  140 0 0 340 0 0 0 0 0 0\n";
     need(cx, c->run(m, ET_EVENT_BATCH_START, s, s->log));
-    is_near(logged(s, "cpu_percentage"), 25, 1e-9, "then for 10 of 40");
+    is_near(logged(s, "cpu_percentage"), 25, 1e-9,
+            "cpu_percentage is 25 for 10 busy ticks of 40");
     time->now += .5;
     stat_told = "cpu  180 0 0 340 0 0 0 0 0 0\n";
     need(cx, c->run(m, ET_EVENT_BATCH_START, s, s->log));
-    is_near(logged(s, "cpu_percentage"), 25, 1e-9, "half a second later nobody looks");
+    is_near(logged(s, "cpu_percentage"), 25, 1e-9,
+            "cpu_percentage is not read again within half a second");
     tells = false;
     c->close(m);
     et_callback_free(&m);

@@ -82,7 +82,7 @@ open_logger(struct et_ctx *cx, const char *name, struct et_state *s)
     return open_with(cx, name, NULL, s);
 }
 
-/* C hears of EVENT, if it has asked for it. */
+/* C gets EVENT if it has asked for it. */
 static void
 fire(struct et_callback *c, enum et_event event, struct et_state *s)
 {
@@ -127,7 +127,8 @@ by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* The files below FOLDER of the scratch folder into PATH, which has room for 256. */
+/* Writes the paths of the files below FOLDER of the scratch folder to PATH, at most
+ * 256. */
 static int
 list(const char *folder, char path[256][512])
 {
@@ -291,9 +292,9 @@ test_mlflow(struct et_ctx *cx, struct et_state s)
        "and one that did not come to its end failed");
 }
 
-/* ---- options, and runs that go on ---- */
+/* ---- options, and resumed runs ---- */
 
-/* A batch with N numbers, of which the names tell which one it is. */
+/* Logs a batch with N numbers, whose values tell the batch and the name. */
 static void
 batch(struct et_callback *c, struct et_state *s, int64_t ba, int n)
 {
@@ -309,7 +310,7 @@ batch(struct et_callback *c, struct et_state *s, int64_t ba, int n)
 static void
 test_wandb_options(struct et_ctx *cx, struct et_state s)
 {
-    /* Fields 2, 3, 6 and 14 of Run, and 18: it was resumed. */
+    /* Fields 2, 3, 6 and 14 of the record Run; field 18: it was resumed. */
     static const char *const said[] = {"\x12\x05"
                                        "squad",
                                        "\x1a\x04"
@@ -324,35 +325,37 @@ test_wandb_options(struct et_ctx *cx, struct et_state s)
                   &s);
     finish(&c);
     for (int i = 0; i < 5; i++)
-        is_int(count_in("w1", said[i]), i < 3, "an option of wandb in its field: %d",
+        is_int(count_in("w1", said[i]), i < 3, "option %d of wandb stands in its field",
                i);
-    is_int(count_in("w1", "\x08\x01\x10"), 1, "a run that failed ends with 1");
+    is_int(count_in("w1", "\x08\x01\x10"), 1, "a wandb run that failed exits with 1");
     s.timestamp.batch = 7;
     c = open_with(cx, "wandb", (const char *[]){"log_dir", "w2", NULL}, &s);
     ok(count_in("w2", said[3]) == 1 && count_in("w2", said[4]) == 1,
-       "a run that goes on says from where");
+       "a resumed wandb run says from where it goes on");
     is_int(count_in("w2", "\x1a\x04"
                           "tiny"),
-           1, "the project is the recipe's name");
+           1, "the wandb project is the recipe's name by default");
     batch(c, &s, 8, 100);
     own_clock(cx)->now += 1;
-    is_int(count_in("w2", "n99"), 0, "a row waits for others");
+    is_int(count_in("w2", "n99"), 0, "a wandb row waits for others");
     for (int ba = 9; ba < 108; ba++)
         batch(c, &s, ba, 1);
-    is_int(count_in("w2", "n99"), 1, "until there are a hundred");
+    is_int(count_in("w2", "n99"), 1, "wandb rows are written once there are a hundred");
     et_log_metric(s.log, "late", 1);
     batch(c, &s, 108, 1);
     batch(c, &s, 109, 1);
     own_clock(cx)->now += 30;
-    is_int(count_in("w2", "late"), 0, "or half a minute has passed");
+    is_int(count_in("w2", "late"), 0,
+           "a wandb row that has just come waits, also after half a minute");
     batch(c, &s, 110, 1);
-    is_int(count_in("w2", "late"), 1, "whichever comes first");
+    is_int(count_in("w2", "late"), 1,
+           "a wandb row is written at the first batch after half a minute");
     fire(c, ET_EVENT_FIT_END, &s);
-    is_int(count_in("w2", "n99"), 2, "the summary has each of a hundred names");
+    is_int(count_in("w2", "n99"), 2, "the wandb summary has each of a hundred names");
     finish(&c);
 }
 
-/* The lines of a number in the store FOLDER. */
+/* The lines of the metric NAME in the store FOLDER. */
 static const char *
 lines_of(const char *folder, const char *name)
 {
@@ -389,40 +392,44 @@ test_mlflow_options(struct et_ctx *cx, struct et_state s)
     char before[64];
     snprintf(before, sizeof before, "creation_time: %.0f\n", floor(clock->now * 1000));
     is_int(count_in("m1", "name: 'mine'"), 1,
-           "an experiment has the name that it is given");
+           "the mlflow experiment has the name that was given");
     et_log_metric(s.log, "../up", 1);
     et_log_metric(s.log, "/root", 2);
     et_log_metric(s.log, "a//b", 3);
     et_log_metric(s.log, ".hidden", 4);
     et_log_metric(s.log, "a/../b", 5);
     batch(c, &s, 1, 2);
-    is_int(count_lines(lines_of("m1", "n1")), 0, "values wait for others");
+    is_int(count_lines(lines_of("m1", "n1")), 0, "mlflow values wait for others");
     batch(c, &s, 2, 2);
     clock->now += 30;
     batch(c, &s, 3, 2);
-    is_int(count_lines(lines_of("m1", "n1")), 3, "for half a minute");
+    is_int(count_lines(lines_of("m1", "n1")), 3,
+           "mlflow values are written after half a minute");
     batch(c, &s, 4, 2);
-    is_int(count_lines(lines_of("m1", "n1")), 3, "and then again");
+    is_int(count_lines(lines_of("m1", "n1")), 3,
+           "mlflow values wait again after they were written");
     fire(c, ET_EVENT_EPOCH_END, &s);
-    is_int(count_lines(lines_of("m1", "n1")), 4, "or for the end of an epoch");
+    is_int(count_lines(lines_of("m1", "n1")), 4,
+           "mlflow values are written when an epoch ends");
     ok(strstr(lines_of("m1", "n1"), " 3001 3\n") &&
            strstr(lines_of("m1", "n0"), " 4000 4\n"),
-       "each value stands once, behind its time and before its batch");
+       "each mlflow value stands once, behind its time and before its batch");
     static const char *const tamed[] = {"_./up", "_root", "a_/b", "_hidden", "a/_./b"};
     for (int i = 0; i < 5; i++)
         is_int(count_lines(lines_of("m1", tamed[i])), 1,
-               "a name that would lead elsewhere is %s", tamed[i]);
+               "an mlflow name that would lead out of the store becomes %s", tamed[i]);
     finish(&c);
     clock->now += 1000;
     c = open_with(cx, "mlflow", options, &s);
     is_int(count_in("m1", before), 1,
-           "a run that goes on leaves the experiment as it is");
+           "a resumed mlflow run leaves the experiment as it is");
     batch(c, &s, 5, 2);
     finish(&c);
-    is_int(count_lines(lines_of("m1", "n1")), 5, "and adds its values to those before");
+    is_int(count_lines(lines_of("m1", "n1")), 5,
+           "a resumed mlflow run adds its values to those before");
 }
 
-/* More names and values than there is room for at first. */
+/* More names and values than fit at first. */
 static void
 test_mlflow_many(struct et_ctx *cx, struct et_state s)
 {
@@ -444,10 +451,11 @@ test_mlflow_many(struct et_ctx *cx, struct et_state s)
             wrong += strncmp(strchr(line, ' '), want, strlen(want)) != 0;
         }
     }
-    is_int(wrong, 0, "of 6000 values of 100 names each is in its file, in order");
+    is_int(wrong, 0,
+           "each of 6000 mlflow values of 100 names is in its file, in order");
 }
 
-/* ---- what a run is called ---- */
+/* ---- the name of a run ---- */
 
 static void
 test_given(void)
@@ -467,14 +475,16 @@ test_given(void)
         const char *leaf = strrchr(scratch_folder(), '/');
         write_file("run.json", rows[i].json, strlen(rows[i].json), false);
         eti_given_read(scratch_folder(), &g);
-        is_str(g.name, rows[i].name ? rows[i].name : leaf + 1, "the name of a run");
-        is_str(g.recipe, rows[i].recipe, "and that of its recipe");
+        is_str(g.name, rows[i].name ? rows[i].name : leaf + 1,
+               "a run has its name, or that of its folder");
+        is_str(g.recipe, rows[i].recipe,
+               "a run has its recipe's name without folder and endings");
         if (rows[i].id)
-            is_str(g.id, rows[i].id, "and its id");
+            is_str(g.id, rows[i].id, "a run has the id of its run.json");
         else
             ok(strlen(g.id) == 32 && strncmp(g.id, g.id + 16, 16) != 0 &&
                    strncmp(g.id, "0123", 4) != 0,
-               "and one that is made up, of 32 digits: %s", g.id);
+               "a run without an id is given one of 32 digits: %s", g.id);
     }
 }
 

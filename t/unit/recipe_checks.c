@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of a recipe that must fit each other: with so many ranks, in a run that is
- * resumed; and which name was meant by one that is unknown. */
+/* Values of a recipe that must fit each other, with a number of ranks or in a resumed
+ * run; and the name that an unknown one probably meant. */
 #include "config.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 #include "t/unit/recipe_fakes.h"
 #include "t/unit/recipe_read.h"
 
-/* LINES as one. */
+/* LINES joined to one line. */
 static const char *
 one_line(const char *lines)
 {
@@ -24,14 +24,14 @@ one_line(const char *lines)
     return text;
 }
 
-/* What the number of ranks decides, by what is beside it. */
+/* Values that fit or do not fit the number of ranks. */
 static void
 test_ranks(void)
 {
     static const struct {
         const char *lines;
         int64_t ranks;
-        const char *path, *says; /* "": it fits */
+        const char *path, *says; /* "": the values fit */
     } rows[] = {
         {"sync_batch_norm: true\nmicrobatch_size: 4", 1, "", ""},
         {"sync_batch_norm: true\nmicrobatch_size: 4", 2, "sync_batch_norm",
@@ -57,8 +57,8 @@ test_ranks(void)
                ? s == ET_EINVAL && strcmp(found.v[0].path, rows[i].path) == 0 &&
                      strstr(found.v[0].message, rows[i].says) != NULL
                : s == ET_OK && found.total == 0,
-           "%lld ranks with %s %s", (long long)rows[i].ranks, one_line(rows[i].lines),
-           *rows[i].says ? rows[i].says : "are fine");
+           "a recipe for %lld ranks with %s: %s", (long long)rows[i].ranks,
+           one_line(rows[i].lines), *rows[i].says ? rows[i].says : "it is accepted");
     }
     parse("max_duration: 5ep\nmodel: resnet8\n"
           "train_data: {name: fashion_mnist, batch_size: 96}\n"
@@ -66,15 +66,16 @@ test_ranks(void)
           "  {name: bible_kjv, label: a}]\n");
     ok(errors.total == 2 &&
            strcmp(errors.v[1].message, "eval_data 0 and 2 are both called 'a'") == 0,
-       "of three with one label each is told once");
+       "a label that three evaluators share is reported once for each pair with the "
+       "first");
 }
 
-/* What a resume may leave open, and what it may not change. */
+/* Values that a resume may leave out or change, and values that it may not change. */
 static void
 test_resumes(void)
 {
     static const struct {
-        const char *now, *saved, *says; /* "": it may */
+        const char *now, *saved, *says; /* "": the resume is accepted */
     } rows[] = {
         {"", "grad_accum: 2\n", ""}, /* auto */
         {"", "seed: 7\n", ""},
@@ -105,7 +106,7 @@ test_resumes(void)
     }
 }
 
-/* ---- what may have been meant ---- */
+/* ---- the name that was meant ---- */
 
 static void
 test_nearest(void)
@@ -113,17 +114,17 @@ test_nearest(void)
     static const struct {
         const char *word, *names[3], *nearest; /* "": none */
     } rows[] = {
-        {"abcdef", {"abcdxy"}, "abcdxy"}, /* a third may be wrong */
+        {"abcdef", {"abcdxy"}, "abcdxy"}, /* a third of the letters may be wrong */
         {"abcdef", {"abcxyz"}, ""},
-        {"abcdef", {"badcfe"}, ""}, /* three exchanges */
+        {"abcdef", {"badcfe"}, ""}, /* three transpositions */
         {"ab", {"ac"}, "ac"},
-        {"a", {"b"}, ""}, /* nothing of it is right */
+        {"a", {"b"}, ""}, /* no letter is right */
         {"bat", {"cat", "rat"}, "cat"},
         {"classes", {"num_classes"}, "num_classes"},
         {"num", {"num_classes"}, "num_classes"},
         {"class", {"num_classes"}, ""},
         {"lasses", {"num_classes"}, ""},
-        {"lr", {"base_lr"}, ""}, /* too short to be looked for */
+        {"lr", {"base_lr"}, ""}, /* too short to be searched for */
         {"size", {"batch_size", "kernel_size"}, ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -131,8 +132,9 @@ test_nearest(void)
         while (n < 3 && rows[i].names[n])
             n++;
         const char *near = et_nearest(rows[i].word, rows[i].names, n);
-        is_str(near ? near : "", rows[i].nearest, "what '%s' may mean among '%s'",
-               rows[i].word, rows[i].names[0]);
+        is_str(near ? near : "", rows[i].nearest,
+               "the name that '%s' means among '%s' and others", rows[i].word,
+               rows[i].names[0]);
     }
 }
 

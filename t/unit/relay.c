@@ -91,7 +91,7 @@ show(struct et_ctx *cx, const char *folder, int64_t *records)
 
 /* ---- the state, record by record ---- */
 
-static char told[512]; /* the events that a record led to */
+static char told[512]; /* the events of a record */
 
 static et_status
 note_state(struct et_callback *self, enum et_event event, const struct et_state *s,
@@ -121,7 +121,7 @@ static const struct et_callback_class state_class = {
     .run = note_state,
 };
 
-/* A record of up to four numbers: name, value, ..., NULL. */
+/* A record of up to four numbers. */
 struct sent {
     enum et_record_kind kind;
     double t;
@@ -131,7 +131,7 @@ struct sent {
     struct et_log_entry entry[4];
 };
 
-/* What is known after each record, in one line. */
+/* The state after a record, in one line. */
 static const char *
 state_text(const struct et_state *s)
 {
@@ -303,19 +303,19 @@ test_states(struct et_ctx *cx)
             r.n++;
         told[0] = '\0';
         et_relay_record(relay, &progress, &r);
-        is_str(told, rows[i].events, "what %s at %g leads to", et_record_name(x->kind),
-               x->t);
+        is_str(told, rows[i].events, "a record of kind %s at %g leads to its events",
+               et_record_name(x->kind), x->t);
         is_str(state_text(et_relay_state(relay)), rows[i].state,
-               "and what is known then");
+               "the state after a record has the record's numbers");
     }
     const struct et_state *s = et_relay_state(relay);
     ok(s->eval_metrics[0].value == 2 && s->eval_metrics[1].value == 5 &&
            strcmp(s->eval_metrics[1].name, "metrics/second/A") == 0,
-       "of each metric the newest value");
+       "each metric of an evaluation has its newest value");
     et_relay_free(&relay);
 }
 
-/* The rest of a record's numbers never comes. */
+/* A record whose further numbers never come. */
 static void
 test_cut(struct et_ctx *cx)
 {
@@ -337,12 +337,12 @@ test_cut(struct et_ctx *cx)
     need(cx, et_events_next(e, &r, &got));
     n_shown = 0;
     et_relay_record(relay, &progress, &r);
-    is_int(n_shown, 0, "a record that is full waits for the rest of its numbers");
+    is_int(n_shown, 0, "a full record waits for the rest of its numbers");
     const struct et_record next = {.kind = ET_RECORD_EPOCH, .t = r.t, .ep = 1, .ba = 1};
     et_relay_record(relay, &progress, &next);
     ok(n_shown == 2 && shown[0].event == ET_EVENT_BATCH_END && shown[0].n > 0 &&
            shown[1].event == ET_EVENT_EPOCH_END && shown[1].n == 0,
-       "and is shown with what it has where another one comes");
+       "a full record is shown with what it has when another record comes");
     et_events_close(&e);
     et_relay_free(&relay);
 }

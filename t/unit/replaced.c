@@ -67,7 +67,8 @@ count(void *data, const char *name)
     return ET_OK;
 }
 
-/* The file NAME in DIR is these bytes, of mode 0600, with nothing beside it. */
+/* Has the file NAME in DIR the bytes WANT and mode 0600, and no temporary file beside
+ * it? */
 static bool
 is_file(int dir, const char *name, const char *want)
 {
@@ -91,49 +92,57 @@ test_files(int dir)
     bool first, second;
     int fd;
     need(cx, eti_replace_at(cx, dir, "f", "abcdef", 6));
-    ok(is_file(dir, "f", "abcdef"), "a file is for its owner alone");
+    ok(is_file(dir, "f", "abcdef"), "a written file is readable by its owner alone");
     need(cx, eti_open_at(cx, dir, "f", O_RDONLY, 0, &fd));
     need(cx, eti_read_all(cx, fd, "f", bytes, 3, 2));
-    is_str(bytes, "cde", "it is read from where one asks");
+    is_str(bytes, "cde", "a file is read from the offset that was asked for");
     is_int(eti_read_all(cx, fd, "f", bytes, 4, 3), ET_EFORMAT,
-           "and not beyond its end");
-    is_str(take_error(cx), "f ends after 6 bytes", "which is said");
+           "reading beyond a file's end is refused");
+    is_str(take_error(cx), "f ends after 6 bytes",
+           "the error of reading beyond a file's end says where it ends");
     eti_close(cx, fd);
     need(cx, eti_replace_at(cx, dir, "f", "xy", 2));
-    ok(is_file(dir, "f", "xy"), "nothing of what it was stays");
+    ok(is_file(dir, "f", "xy"), "a replaced file keeps nothing of its old contents");
 
     need(cx, eti_make_folder_at(cx, dir, "sub", &first));
     need(cx, eti_make_folder_at(cx, dir, "sub", &second));
     ok(first && !second, "a folder is made once");
-    is_int(eti_replace_at(cx, dir, "sub", "z", 1), ET_EIO, "a folder is not replaced");
+    is_int(eti_replace_at(cx, dir, "sub", "z", 1), ET_EIO,
+           "a folder is not replaced by a file");
     et_error_clear(cx);
-    ok(faccessat(dir, ".sub.tmp", F_OK, 0) != 0, "and nothing is left of that");
+    ok(faccessat(dir, ".sub.tmp", F_OK, 0) != 0,
+       "a refused replacement leaves no temporary file");
     is_int(eti_make_folder_at(cx, dir, "f/sub", &first), ET_EIO,
-           "in a file there is none");
-    ok(!first, "so none is made");
+           "a folder in a file is refused");
+    ok(!first, "a refused folder is not reported as made");
     et_error_clear(cx);
 
     memset(name, 'n', sizeof name);
     name[250] = '\0';
-    is_int(eti_replace_at(cx, dir, name, "z", 1), ET_OK, "a name has 250 bytes");
-    is_int(eti_unlink_at(cx, dir, name, 0), ET_OK, "and the file can go");
+    is_int(eti_replace_at(cx, dir, name, "z", 1), ET_OK,
+           "a file's name may have 250 bytes");
+    is_int(eti_unlink_at(cx, dir, name, 0), ET_OK,
+           "a file with a name of 250 bytes can be removed");
     name[250] = 'n';
     name[251] = '\0';
-    is_int(eti_replace_at(cx, dir, name, "z", 1), ET_EINVAL, "but not 251");
+    is_int(eti_replace_at(cx, dir, name, "z", 1), ET_EINVAL,
+           "a file's name of 251 bytes is refused");
     et_error_clear(cx);
 
     need(cx, eti_rename_at(cx, dir, "f", dir, "g"));
     ok(is_file(dir, "g", "xy") && faccessat(dir, "f", F_OK, 0) != 0,
-       "a file is renamed");
-    is_int(eti_open_at(cx, dir, "f", O_RDONLY, 0, &fd), ET_ENOENT, "and is gone");
+       "a renamed file has its contents under the new name");
+    is_int(eti_open_at(cx, dir, "f", O_RDONLY, 0, &fd), ET_ENOENT,
+           "a renamed file is missing under the old name");
     et_error_clear(cx);
     if (symlinkat("g", dir, "link") != 0)
         bail("no link");
     is_int(eti_open_at(cx, dir, "link", O_RDONLY, 0, &fd), ET_EIO,
-           "a link is not followed");
+           "a symbolic link is not followed");
     et_error_clear(cx);
     need(cx, eti_unlink_at(cx, dir, "link", 0));
-    is_int(eti_unlink_at(cx, dir, "link", 0), ET_EIO, "what is gone cannot be removed");
+    is_int(eti_unlink_at(cx, dir, "link", 0), ET_EIO,
+           "removing a missing file is an error");
     et_error_clear(cx);
     need(cx, eti_unlink_at(cx, dir, "sub", AT_REMOVEDIR));
     need(cx, eti_unlink_at(cx, dir, "g", 0));
@@ -154,7 +163,7 @@ test_parents(const char *folder)
         need(cx, eti_open_parent(cx, row[i][0], &fd));
         ok(fstat(fd, &got) == 0 && stat(row[i][1], &want) == 0 &&
                got.st_ino == want.st_ino && got.st_dev == want.st_dev,
-           "'%s' lies in '%s'", row[i][0], row[i][1]);
+           "the parent of '%s' is '%s'", row[i][0], row[i][1]);
         eti_close(cx, fd);
     }
     rmdir("a");

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Mean and variance of a share whose mean is to be M, of parameters whose sum is A0: as
- * those of a beta or Dirichlet distribution are. */
+/* Mean and variance of a draw with mean M from parameters whose sum is A0, as beta and
+ * Dirichlet distributions have them. */
 struct share {
     double sum, squares;
 };
@@ -26,7 +26,7 @@ is_share(const struct share *s, int n, double m, double a0, const char *what)
     /* Five standard errors; a square in [0, 1] deviates by its mean's root at most. */
     is_near(s->sum / n, m, 5 * sqrt(variance / n), "%s has the mean %g", what, m);
     is_near(s->squares / n, variance, 5 * sqrt(variance / n) * fmax(m, 1 - m),
-            "and the variance %g", variance);
+            "the draws have the variance %g", variance);
 }
 
 static void
@@ -53,7 +53,7 @@ test_shares(struct et_rng *r)
         }
         is_near(worst, 0, 1e-12, "Dirichlet draws add up to 1");
         for (int j = 0; j < 3; j++)
-            is_share(&s[j], N, 1.0 / 3, 3 * alpha[k], "one of three");
+            is_share(&s[j], N, 1.0 / 3, 3 * alpha[k], "one of three Dirichlet draws");
     }
     int odd = 0, high = 0;
     for (int i = 0; i < 1000; i++) {
@@ -62,7 +62,8 @@ test_shares(struct et_rng *r)
         odd += !(x >= 0 && x <= 1) || !(y[0] >= 0 && y[0] + y[1] <= 1 + 1e-12);
         high += x > 0.5;
     }
-    ok(odd == 0 && high > 400 && high < 600, "tiny parameters lose no draw");
+    ok(odd == 0 && high > 400 && high < 600,
+       "draws with tiny parameters stay in [0, 1] and come out on both sides");
 }
 
 int

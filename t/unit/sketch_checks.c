@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What Compose warns of and what it does not, beside what it found out of data, disk
- * and earlier runs: each rule from both sides. */
+/* What Compose warns of and does not warn of in a recipe, and in what it found out
+ * about data, disk and earlier runs: each rule from both sides. */
 #include "config.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ sketch_of(const char *text)
     return d;
 }
 
-/* The first of N checks whose text has PART; NULL: none has. */
+/* The first of N checks whose text contains PART; NULL: none does. */
 static const struct eti_check *
 find(const struct eti_check *c, int n, const char *part)
 {
@@ -46,31 +46,32 @@ test_rules(void)
     static const struct {
         const char *what, *lines, *part;
         bool is_said;
-        const char *who; /* whom its fix turns off; "": none */
+        const char *who; /* the method that its fix turns off; "": none */
         int line;
     } row[] = {
         {"a method for text beside pictures",
          "algorithms:\n  ema:\n  seq_length_warmup:\n",
          "seq_length_warmup is for text, the model is of vision", true,
          "seq_length_warmup", 9},
-        {"not one that is off", "algorithms:\n  seq_length_warmup: false\n",
+        {"no method that is turned off", "algorithms:\n  seq_length_warmup: false\n",
          "seq_length_warmup", false, "", 0},
-        {"two that mix losses",
+        {"two methods that mix losses",
          "algorithms:\n  mixup: {interpolate_loss: true}\n  ema:\n"
          "  cutmix: {interpolate_loss: true}\n",
          "mixup and cutmix", true, "mixup", 10},
-        {"not where the second is off",
+        {"no two methods of which the second is turned off",
          "algorithms:\n  mixup: {interpolate_loss: true}\n  cutmix: false\n",
          "mixup and cutmix", false, "", 0},
-        {"nor where the first is",
+        {"no two methods of which the first is turned off",
          "algorithms:\n  mixup: false\n  cutmix: {interpolate_loss: true}\n",
          "mixup and cutmix", false, "", 0},
-        {"evaluation of other data", "eval_data: fashion_mnist\n",
+        {"evaluation data of another name", "eval_data: fashion_mnist\n",
          "eval_data is fashion_mnist, train_data is synthetic_images", true, "", 7},
-        {"of another kind", "eval_data: bible_kjv\n",
+        {"evaluation data of another kind", "eval_data: bible_kjv\n",
          "eval_data bible_kjv is for text, train_data synthetic_images for vision",
          true, "", 7},
-        {"not of the same", "eval_data: synthetic_images\n", "eval_data", false, "", 0},
+        {"no evaluation data of the same name", "eval_data: synthetic_images\n",
+         "eval_data", false, "", 0},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         char text[512];
@@ -84,26 +85,26 @@ test_rules(void)
                               strcmp(said->who, row[i].who) == 0 &&
                               (said->fix == ETI_FIX_TURN_OFF) == (*row[i].who != '\0')
                         : !said;
-        if (!ok(fits, "warned is of %s", row[i].what))
+        if (!ok(fits, "Compose warns of %s", row[i].what))
             for (int k = 0; k < n; k++)
                 diag("%s: %s @%d", c[k].text, c[k].who, c[k].line);
         eti_sketch_free(&d);
     }
 }
 
-/* A list with room for fewer has the first of them. */
+/* A list with room for fewer checks has the first of them. */
 static void
 test_room(void)
 {
     struct eti_check all[ETI_CHECKS_MAX], some[ETI_CHECKS_MAX];
     struct eti_sketch *d = sketch_of(LEAST);
     int n = eti_checks(cx, d->recipe, all, ETI_CHECKS_MAX);
-    ok(n > 3, "the least recipe has some");
+    ok(n > 3, "the least recipe has more than three checks");
     for (int room = 0; room <= n; room++) {
         int wrong = eti_checks(cx, d->recipe, some, room) != room;
         for (int i = 0; i < room; i++)
             wrong += strcmp(all[i].text, some[i].text) != 0;
-        is_int(wrong, 0, "where there is room for %d the first are there", room);
+        is_int(wrong, 0, "a list with room for %d has the first checks", room);
     }
     eti_sketch_free(&d);
 }
@@ -114,7 +115,7 @@ test_found(void)
     static const struct {
         const char *what, *lines;
         struct eti_found found;
-        const char *says; /* the first of them; "": nothing */
+        const char *says; /* text of the first check; "": no check */
         bool is_warning, is_fatal;
     } row[] = {
         {"a problem with which a run would begin",
@@ -123,13 +124,13 @@ test_found(void)
          "no estimate",
          true,
          false},
-        {"one with which it would not",
+        {"a problem with which a run would not begin",
          "",
          {.problem = "no data", .is_refused = true, .checkpoint_bytes = NAN},
          "no data",
          true,
          true},
-        {"classes that differ",
+        {"numbers of classes that differ",
          "",
          {.data = {{"a", false, 5, 10}, {"b", false, 6, 12}},
           .n_data = 2,
@@ -137,7 +138,7 @@ test_found(void)
          "a has 10 classes, b has 12",
          true,
          false},
-        {"not where those of evaluation are not known",
+        {"no difference where the evaluation's number of classes is unknown",
          "",
          {.data = {{"a", false, 5, 10}, {"b", false, 6, 0}},
           .n_data = 2,
@@ -145,7 +146,7 @@ test_found(void)
          "a: 5 images, 10 classes",
          false,
          false},
-        {"nor where those of training are not",
+        {"no difference where the training's number of classes is unknown",
          "",
          {.data = {{"a", false, 5, 0}, {"b", false, 6, 12}},
           .n_data = 2,
@@ -153,25 +154,25 @@ test_found(void)
          "a: 5 images, 0 classes",
          false,
          false},
-        {"one checkpoint, where there are none but at the end",
+        {"one checkpoint, where only the end of the run saves one",
          "",
          {.checkpoint_bytes = 1e6, .free_bytes = 2e6},
          "disk: 1 checkpoint needs 1.0 MB, 2.0 MB free",
          false,
          false},
-        {"no pieces where their number is given",
+        {"no number of pieces where the recipe gives it",
          "grad_accum: 3\n",
          {.checkpoint_bytes = NAN, .microbatches = 2, .run = "yak"},
          "",
          false,
          false},
-        {"nor where their size is",
+        {"no number of pieces where the recipe gives their size",
          "microbatch_size: 4\n",
          {.checkpoint_bytes = NAN, .microbatches = 2, .run = "yak"},
          "",
          false,
          false},
-        {"pieces that a run came to",
+        {"the number of pieces that an earlier run found",
          "",
          {.checkpoint_bytes = NAN, .microbatches = 6, .run = "yak"},
          "grad_accum is auto, and yak came to 6: save that?",
@@ -188,7 +189,7 @@ test_found(void)
                                        c[0].is_warning == row[i].is_warning &&
                                        c[0].is_fatal == row[i].is_fatal
                                  : n == 0;
-        if (!ok(fits, "told is of %s", row[i].what))
+        if (!ok(fits, "Compose tells of %s", row[i].what))
             diag("%d: %s", n, c[0].text);
         eti_sketch_free(&d);
     }
@@ -204,7 +205,7 @@ main(void)
     test_room();
     test_found();
     et_alloc_get_stats(cx, &stats);
-    is_int((int64_t)stats.live, 0, "nothing is left allocated");
+    is_int((int64_t)stats.live, 0, "no memory is left allocated");
     et_ctx_free(&cx);
     return done();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A summary of events.log, read number by number; and what may not be believed of one:
- * each of its places below, at and above what it may be. */
+/* A summary of events.log, read number by number; and summaries that are refused, as
+ * one of their numbers is below or above its limits. */
 #include "config.h"
 
 #include <endian.h>
@@ -14,9 +14,9 @@
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
-enum { PLACE = 1032 }; /* byte of the file at which it begins */
+enum { PLACE = 1032 }; /* the byte of the file at which the summary begins */
 
-/* What a summary says. */
+/* The contents of a summary. */
 struct said {
     int64_t at, level, from, end, more, last[ETI_LEVELS], first, second, n_parts,
         kinds_are_a_map, series_are_a_map, has_done, done;
@@ -117,7 +117,7 @@ put_body(const struct said *s)
     }
 }
 
-/* A log in which only that summary is anything. */
+/* A log with that summary and nothing else. */
 static struct et_events *
 open_log(const struct said *s)
 {
@@ -165,23 +165,26 @@ test_numbers(void)
     ok(eti_summary_read(e, PLACE, &s, &series), "a summary is read");
     ok(s.at == PLACE && s.level == 2 && s.from == 100 && s.end == 900 && s.more == 77 &&
            s.done && s.n == 2,
-       "with its places");
-    ok(memcmp(s.last, good.last, sizeof s.last) == 0, "those of the ones before it");
+       "a summary has its place, level, range and end");
+    ok(memcmp(s.last, good.last, sizeof s.last) == 0,
+       "a summary has the places of the summaries before it");
     const struct eti_events_part *p = s.part;
     ok(p[0].at == 100 && p[0].n == 5 && p[0].low == 6 && p[0].high == 7 &&
            p[0].resume == -1 && p[1].at == 899,
-       "and its parts");
+       "a summary has its parts");
     ok(s.kinds[ET_RECORD_BATCH] == 31 && s.kinds[ET_RECORD_EVAL] == 32 &&
            s.kinds[ET_RECORD_LOG] == 0,
-       "it says how many records there are of a kind");
+       "a summary has the number of records of each kind");
     ok(series->via.map.size == 1 &&
            eti_summary_cell(&series->via.map.ptr[0].val.via.array.ptr[0], &cell),
-       "it has a cell of its series");
-    ok(cell.n == 21 && cell.bad == 22 && cell.sum == 2.5, "with counts and a sum");
+       "a summary has a cell for its series");
+    ok(cell.n == 21 && cell.bad == 22 && cell.sum == 2.5,
+       "a series' cell has its counts and its sum");
     ok(is_point(&cell.last, 1, 1.5, 10.5) && is_point(&cell.min, 2, 3.5, 20.5) &&
            is_point(&cell.max, 4, 5.5, 30.5),
-       "the last value, the least and the greatest");
-    ok(!eti_summary_read(e, PLACE - 1, &s, &series), "none begins a byte before it");
+       "a series' cell has the last, the least and the greatest value");
+    ok(!eti_summary_read(e, PLACE - 1, &s, &series),
+       "no summary is read one byte before its beginning");
     et_events_close(&e);
 }
 
@@ -208,23 +211,25 @@ test_limits(void)
         {"its end", AT(end), 899, false},        /* where its last part begins */
         {"its end", AT(end), PLACE, true},
         {"its end", AT(end), PLACE + 1, false},
-        {"the place of more", AT(more), 0, true},
-        {"the place of more", AT(more), PLACE - 1, true},
-        {"the place of more", AT(more), PLACE, false},
-        {"the first of those before", AT(last[0]), 0, true},
-        {"the first of those before", AT(last[0]), -1, false},
-        {"the first of those before", AT(last[0]), PLACE - 1, true},
-        {"the first of those before", AT(last[0]), PLACE, false},
-        {"the last of those before", AT(last[ETI_LEVELS - 1]), -1, false},
-        {"the last of those before", AT(last[ETI_LEVELS - 1]), PLACE, false},
+        {"the place of further parts", AT(more), 0, true},
+        {"the place of further parts", AT(more), PLACE - 1, true},
+        {"the place of further parts", AT(more), PLACE, false},
+        {"the place of the first summary before it", AT(last[0]), 0, true},
+        {"the place of the first summary before it", AT(last[0]), -1, false},
+        {"the place of the first summary before it", AT(last[0]), PLACE - 1, true},
+        {"the place of the first summary before it", AT(last[0]), PLACE, false},
+        {"the place of the last summary before it", AT(last[ETI_LEVELS - 1]), -1,
+         false},
+        {"the place of the last summary before it", AT(last[ETI_LEVELS - 1]), PLACE,
+         false},
         {"its first part", AT(first), 99, false},
         {"its second part", AT(second), 100, false},
         {"its second part", AT(second), 101, true},
         {"its second part", AT(second), 900, false},
         {"the number of its parts", AT(n_parts), 0, false},
         {"the number of its parts", AT(n_parts), 1, true},
-        {"that its kinds are a map", AT(kinds_are_a_map), 0, false},
-        {"that its series are a map", AT(series_are_a_map), 0, false},
+        {"the sign that its kinds are a map", AT(kinds_are_a_map), 0, false},
+        {"the sign that its series are a map", AT(series_are_a_map), 0, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct said s = good;
@@ -233,14 +238,14 @@ test_limits(void)
         memcpy((char *)&s + rows[i].at, &rows[i].value, sizeof rows[i].value);
         struct et_events *e = open_log(&s);
         ok(eti_summary_read(e, PLACE, &got, &series) == rows[i].fine,
-           "%s may %sbe %lld", rows[i].what, rows[i].fine ? "" : "not ",
+           "in a summary %s may %sbe %lld", rows[i].what, rows[i].fine ? "" : "not ",
            (long long)rows[i].value);
         et_events_close(&e);
     }
 }
 
-/* As many parts as there is room for, and one more; the first of more summaries of the
- * same is not done, whether it says so or not. */
+/* A summary with as many parts as fit, and with one more; and a summary of which more
+ * follows, which is not done whether it says so or leaves it out. */
 static void
 test_counts(void)
 {
@@ -251,8 +256,8 @@ test_counts(void)
     for (int more = 0; more < 2; more++) {
         s.n_parts = ETI_PARTS + more;
         struct et_events *e = open_log(&s);
-        ok(eti_summary_read(e, PLACE, &got, &series) == !more, "%d parts are %s",
-           ETI_PARTS + more, more ? "too many" : "read");
+        ok(eti_summary_read(e, PLACE, &got, &series) == !more,
+           "a summary of %d parts is %s", ETI_PARTS + more, more ? "refused" : "read");
         et_events_close(&e);
     }
     s = good;
@@ -261,7 +266,8 @@ test_counts(void)
         s.has_done = has;
         struct et_events *e = open_log(&s);
         ok(eti_summary_read(e, PLACE, &got, &series) && !got.done,
-           "one that %s is a piece of another", has ? "is not done" : "says nothing");
+           "a summary that %s is a piece of a larger one",
+           has ? "says that it is not done" : "does not say whether it is done");
         et_events_close(&e);
     }
 }

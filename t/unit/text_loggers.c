@@ -79,7 +79,7 @@ make(struct et_ctx *cx, const char *name, const char *const *options)
     return c;
 }
 
-/* C hears of EVENT, if it has asked for it. */
+/* C gets EVENT if it has asked for it. */
 static void
 fire(struct et_callback *c, enum et_event event, struct et_state *s)
 {

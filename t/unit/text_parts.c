@@ -252,7 +252,7 @@ open_folder(void)
     return t;
 }
 
-/* "1 5 6": the ids of TEXT by a tokenizer.json with JSON, where ' stands for ". */
+/* The ids of TEXT, as "1 5 6", by a tokenizer.json of JSON, in which ' stands for ". */
 static const char *
 ids_of(const char *json, const char *text)
 {
@@ -284,23 +284,23 @@ test_models(void)
     static const struct {
         const char *what, *json, *text, *ids;
     } row[] = {
-        {"of equal merges the latest counts",
+        {"of two equal merges the later one counts",
          "{'model':{'type':'BPE','vocab':{'a':0,'b':1,'ab':2,'ba':3},"
          "'merges':['a b','b a','a b']}}",
          "aba", "0 3"},
-        {"dropout of 0 is none",
+        {"a BPE model with a dropout of 0 has no dropout",
          "{'model':{'type':'BPE','dropout':0,'vocab':{'a':0},'merges':[]}}", "a", "0"},
-        {"an added token that the model has keeps its number",
+        {"an added token that the model has keeps the model's id",
          "{'added_tokens':[{'id':5,'content':'b'}],"
          "'model':{'type':'BPE','vocab':{'a':0,'b':1},'merges':[]}}",
          "ab", "0 1"},
-        {"the last piece may be the unknown one",
+        {"the last piece of a Unigram model may be its unknown one",
          "{'model':{'type':'Unigram','unk_id':1,'vocab':[['a',-1],['?',-2]]}}", "ax",
          "0 1"},
-        {"what is unknown is worse than the worst piece, whatever their scores",
+        {"an unknown letter scores below the worst piece, whatever the pieces score",
          "{'model':{'type':'Unigram','unk_id':0,'vocab':[['?',20],['abcdefg',12]]}}",
          "abcdefg", "0"},
-        {"the first word alone has the mark that only it is to have",
+        {"with prepend_scheme first only the first word gets the mark",
          "{'pre_tokenizer':{'type':'Sequence','pretokenizers':["
          "{'type':'WhitespaceSplit'},{'type':'Metaspace','replacement':'_',"
          "'prepend_scheme':'first'}]},"
@@ -311,7 +311,7 @@ test_models(void)
         is_str(ids_of(row[i].json, row[i].text), row[i].ids, "%s", row[i].what);
 }
 
-/* Signs of ASCII are words of their own to BERT, whichever they are. */
+/* Each sign of ASCII is a word of its own to BERT. */
 static void
 test_signs(void)
 {
@@ -330,10 +330,11 @@ test_signs(void)
         if (strcmp(ids, want) != 0 && wrong++ == 0)
             diag("%s: %s", text, ids);
     }
-    is_int(wrong, 0, "a word ends at each sign of ASCII, and at no letter or digit");
+    is_int(wrong, 0,
+           "BERT's words end at each sign of ASCII, and at no letter or digit");
 }
 
-/* What N ids become; the tokenizer is that at PATH. */
+/* N ids decoded twice by the tokenizer at PATH. */
 static const char *
 decoded_twice(const char *path, const int32_t *id, int64_t n)
 {
@@ -355,7 +356,7 @@ decoded_twice(const char *path, const int32_t *id, int64_t n)
     return out;
 }
 
-/* A second text is decoded as the first, without one that is encoded between. */
+/* A text that is decoded again is the same, without a text encoded between. */
 static void
 test_decoding(void)
 {
@@ -372,13 +373,14 @@ test_decoding(void)
     if (id[0] < 0)
         bail("the piece is not there");
     is_str(decoded_twice(path, id, 2), "[the the][the the]",
-           "the space that begins a text is not its own, each time");
+           "decoding drops the space before a text each time");
     put_file("tokenizer.json",
              "{\"decoder\":{\"type\":\"ByteFallback\"},\"model\":{\"type\":\"BPE\","
              "\"vocab\":{\"<0x41>\":0,\"<0x41)\":1,\"<0xg1>\":2,\"<0x4a>\":3},"
              "\"merges\":[]}}");
     is_str(decoded_twice(folder, all, 4), "[A<0x41)<0xg1>J][A<0x41)<0xg1>J]",
-           "what is written as a byte is one, what only begins so is text");
+           "decoding turns a whole byte token into its byte, and leaves incomplete "
+           "ones as text");
     drop_file("tokenizer.json");
 }
 
@@ -392,7 +394,7 @@ role_of(const struct et_tokenizer *t, enum et_token_role role)
     return info.role[role];
 }
 
-/* Of several files that say what a token is for, the first that does counts. */
+/* Of several files that give a token its role the first one counts. */
 static void
 test_roles(void)
 {
@@ -427,15 +429,15 @@ test_roles(void)
         ok(role_of(t, ET_TOKEN_BOS) == row[i].bos &&
                role_of(t, ET_TOKEN_EOS) == row[i].eos &&
                role_of(t, ET_TOKEN_PAD) == row[i].pad,
-           "roles are those of %s", row[i].what);
-        is_int(role_of(t, ET_TOKEN_UNK), 4, "and what is unknown is the model's");
+           "a token's role comes from %s", row[i].what);
+        is_int(role_of(t, ET_TOKEN_UNK), 4, "the unknown token comes from the model");
         et_tokenizer_free(&t);
         for (int k = 0; k < 4; k++)
             drop_file(names[k]);
     }
     put_file("vocab.txt", "[UNK]\n[CLS]\n[SEP]\na\nb\n");
     struct et_tokenizer *t = open_folder();
-    is_int(et_tokenizer_id(t, "c", 1), 2, "a folder's tokenizer.json goes first");
+    is_int(et_tokenizer_id(t, "c", 1), 2, "tokenizer.json is read before vocab.txt");
     et_tokenizer_free(&t);
     drop_file("tokenizer.json");
     struct et_encoder *e;
@@ -448,7 +450,7 @@ test_roles(void)
     static const uint8_t types[] = {0, 0, 0, 1, 1, 1};
     ok(a.n == 6 && memcmp(a.id, ids, sizeof ids) == 0 &&
            memcmp(a.type, types, sizeof types) == 0,
-       "a pair of BERT's has marks around both, and the second text's are of type 1");
+       "a pair for BERT has marks around both texts, and type 1 for the second");
     et_encoder_free(&e);
     et_tokenizer_free(&t);
     drop_file("vocab.txt");
@@ -456,7 +458,7 @@ test_roles(void)
         bail("no bytes");
     ok(et_tokenizer_cut(t, "abcde", 5, 3) == 3 &&
            et_tokenizer_cut(t, "abcde", 5, 9) == 5,
-       "bytes are cut anywhere, but not behind the end");
+       "the byte tokenizer cuts a text anywhere, but not behind its end");
     et_tokenizer_free(&t);
 }
 
@@ -482,11 +484,11 @@ test_limits(void)
          eti_is_mark,
          {0x300, 0x301, 0x36f, 0x483, 0x20d0},
          {0x2ff, 0x488, 0x903, 0x93e, 'a'}},
-        {"letter of words",
+        {"letter of a word",
          eti_is_word,
          {'a', 'Z', '0', '_', 0xe9, 0x203f, 0x301, 0x2160},
          {'-', ' ', '.', 0xb2, 0x2014, 0x2019}},
-        {"sign of Chinese",
+        {"Chinese character",
          eti_is_chinese,
          {0x3400, 0x4dbf, 0x4e00, 0x9fff, 0x20000, 0x2a6df, 0x2a700, 0x2b73f, 0x2b740,
           0xf900, 0xfaff, 0x2fa1f},
@@ -501,7 +503,9 @@ test_limits(void)
             if (bad && wrong++ == 0)
                 diag("%x or %x", (unsigned)row[i].in[k], (unsigned)row[i].out[k]);
         }
-        is_int(wrong, 0, "what is a %s, and what beside it is none", row[i].name);
+        is_int(wrong, 0,
+               "characters of the class %s are in it, and their neighbours are not",
+               row[i].name);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Thinning a log, rule by rule: which records become one, what they are told apart by,
- * and when they are written. */
+/* Thinning a log, rule by rule: which records are merged, which are kept apart, and
+ * when records are written. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,15 +8,15 @@
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
-/* ---- which records become one ---- */
+/* ---- which records are merged ---- */
 
 enum { FAST = 1900, MANY = 5 * FAST };
 
-/* What comes out. */
+/* What is written. */
 struct lines {
     int n, with_span;
-    char order[64];      /* kinds, by first letters */
-    int64_t of, longest; /* records that stand there; in one */
+    char order[64];      /* first letters of the kinds */
+    int64_t of, longest; /* records that are stood for: in all, and at most by one */
     char last[96];
 };
 
@@ -43,7 +43,7 @@ number_of(enum et_record_kind kind, const char *text, double t, int64_t ba)
         .kind = kind, .t = t, .ba = ba, .text = text, .entry = &entry, .n = 1};
 }
 
-/* Five seconds of records of each kind, 1,900 a second. */
+/* Records of each kind for five seconds, 1,900 a second. */
 static void
 test_kinds(struct et_ctx *cx)
 {
@@ -84,14 +84,14 @@ test_kinds(struct et_ctx *cx)
                (l.with_span > 0) == rows[i].has_spans,
            "%s '%s' of rank %d: %s (%d of %d, %d with spans)",
            et_record_name(rows[i].kind), rows[i].text ? rows[i].text : "", rows[i].rank,
-           rows[i].is_thinned ? "some become one" : "each is kept", l.n, MANY,
+           rows[i].is_thinned ? "records are merged" : "each is kept", l.n, MANY,
            l.with_span);
         if (rows[i].has_spans)
-            is_int(l.of, MANY, "and all are told of");
+            is_int(l.of, MANY, "merged records count all that they stand for");
     }
 }
 
-/* Records that alternate between two ranks, evaluators or states. */
+/* Records that alternate between two ranks, two evaluators or two states. */
 static void
 test_apart(struct et_ctx *cx)
 {
@@ -118,7 +118,7 @@ test_apart(struct et_ctx *cx)
         for (int k = 0; k < 2 * ETI_THIN_RATE * ETI_THIN_SECONDS; k++) {
             struct et_record r = number_of(rows[i].kind, rows[i].text[k % 2], 5, k);
             r.rank = rows[i].rank[k % 2];
-            eti_thin_put(&t, &r); /* until nothing is left of what is kept whole */
+            eti_thin_put(&t, &r); /* until no more records may be kept whole */
         }
         eti_thin_flush(&t);
         l = (struct lines){0};
@@ -129,18 +129,19 @@ test_apart(struct et_ctx *cx)
             eti_thin_put(&t, &r);
         }
         eti_thin_flush(&t);
-        is_int(l.n, rows[i].is_one ? 1 : 2, "two %s have %s", rows[i].what,
-               rows[i].is_one ? "one record" : "a record each");
+        is_int(l.n, rows[i].is_one ? 1 : 2, "two %s that alternate leave %s",
+               rows[i].what, rows[i].is_one ? "one record" : "a record for each");
         if (rows[i].is_one)
-            is_str(l.last, "run/evaluating/0/0", "of the last, of its moment");
+            is_str(l.last, "run/evaluating/0/0",
+                   "the record of two states is the last one, with its own time");
         else
-            is_int(l.longest, 4, "for four each");
+            is_int(l.longest, 4, "a merged record stands for four records");
         eti_thin_release(&t);
     }
 }
 
-/* Evaluators with names of every length, and more of them than there are slots: none is
- * taken for another. */
+/* Evaluators with names of every length, and more evaluators than there are slots: none
+ * is taken for another. */
 static void
 test_evaluators(struct et_ctx *cx)
 {
@@ -165,7 +166,9 @@ test_evaluators(struct et_ctx *cx)
         }
         eti_thin_flush(&t);
         ok(l.of == 4 && l.n == (n < 64 ? 2 : 4),
-           "two names of %d bytes that differ in the last have %d records", n, l.n);
+           "two evaluators with names of %d bytes that differ in the last byte leave "
+           "%d records",
+           n, l.n);
     }
     l = (struct lines){0};
     for (int k = 0; k < 4 * ETI_THIN_SLOTS; k++) {
@@ -174,14 +177,15 @@ test_evaluators(struct et_ctx *cx)
         eti_thin_put(&t, &r);
     }
     eti_thin_flush(&t);
-    is_int(l.n, 3 * ETI_THIN_SLOTS, "of 32 evaluators 16 have one record for two");
-    is_int(l.of, 4 * ETI_THIN_SLOTS, "and the others each of theirs");
+    is_int(l.n, 3 * ETI_THIN_SLOTS,
+           "of 32 evaluators 16 have one merged record for two");
+    is_int(l.of, 4 * ETI_THIN_SLOTS, "all records of 32 evaluators are counted");
     eti_thin_release(&t);
 }
 
-/* ---- when ---- */
+/* ---- when records are written ---- */
 
-/* N batches, PER a second, from T on. */
+/* Puts N batches, PER of them a second, from FROM on; returns the time of the last. */
 static double
 go_on(struct eti_thin *t, double from, int per, int n)
 {
@@ -204,16 +208,18 @@ test_paces(struct et_ctx *cx)
     now = go_on(&t, now, 10, 20);
     l = (struct lines){0};
     now = go_on(&t, now, 10, 100);
-    is_int(l.n, 100, "a run that has become slower is kept batch by batch again");
+    is_int(l.n, 100, "each batch is kept again when a run has become slower");
     now += 3600;
     l = (struct lines){0};
     (void)go_on(&t, now, FAST, 3 * FAST);
     ok(l.n >= 1000 && l.n < 1300,
-       "an hour of rest gives no more than the first batches had: %d", l.n);
+       "a run that rests for an hour may keep no more batches than at its beginning: "
+       "%d",
+       l.n);
     eti_thin_release(&t);
 }
 
-/* A log that is full, of which somebody says the bytes. */
+/* A log that is full, by a number of bytes that the test sets. */
 static void
 test_budget(struct et_ctx *cx)
 {
@@ -224,24 +230,26 @@ test_budget(struct et_ctx *cx)
     t.begun = now;
     t.bytes = (int64_t)(0.95 * ETI_THIN_ADVANCE);
     now = go_on(&t, now, 1, 10);
-    is_int(l.n, 10, "a log that is nearly full has each batch of a slow run");
+    is_int(l.n, 10, "a log that is nearly full keeps each batch of a slow run");
     t.bytes = (int64_t)(1.01 * ETI_THIN_ADVANCE);
     l = (struct lines){0};
     now = go_on(&t, now, 1, 200);
-    ok(l.n >= 3 && l.n <= 4, "one that is full has a record a minute: %d", l.n);
+    ok(l.n >= 3 && l.n <= 4, "a log that is full keeps a record a minute: %d", l.n);
     t.bytes = (int64_t)(0.95 * ETI_THIN_ADVANCE);
     l = (struct lines){0};
     now = go_on(&t, now, 10, 50);
-    ok(l.n <= 6, "with little room again it has one a second: %d for 50", l.n);
+    ok(l.n <= 6, "a log that has little room again keeps a record a second: %d of 50",
+       l.n);
     t.bytes = (int64_t)(0.8 * ETI_THIN_ADVANCE);
     now = go_on(&t, now, 10, 1);
     l = (struct lines){0};
     (void)go_on(&t, now, 10, 50);
-    is_int(l.n, 50, "and with more of it each batch is kept");
+    is_int(l.n, 50, "a log that has more room again keeps each batch");
     eti_thin_release(&t);
 }
 
-/* Batches wait when an epoch ends, an evaluation does, or a batch is kept. */
+/* Waiting batches are written before the end of an epoch or an evaluation, and before a
+ * batch that is kept. */
 static void
 test_before(struct et_ctx *cx)
 {
@@ -257,21 +265,22 @@ test_before(struct et_ctx *cx)
         double now = go_on(&t, 1.7e9, FAST, 2 * FAST);
         eti_thin_flush(&t);
         l = (struct lines){0};
-        (void)go_on(&t, now, FAST, 1); /* waits */
+        (void)go_on(&t, now, FAST, 1); /* this batch waits */
         const double later = rows[i].kind == ET_RECORD_BATCH ? 0.9 : 0.1;
         t.class[0].left = rows[i].kind == ET_RECORD_BATCH ? 5 : t.class[0].left;
         const struct et_record r =
             number_of(rows[i].kind, rows[i].kind == ET_RECORD_EVAL ? "eval" : NULL,
                       now + later, 1);
         eti_thin_put(&t, &r);
-        is_str(l.order, rows[i].order, "what waits stands before %s that is kept",
+        is_str(l.order, rows[i].order,
+               "a batch that waits is written before a record of kind %s that is kept",
                et_record_name(rows[i].kind));
         eti_thin_release(&t);
     }
 }
 
-/* The clock of who keeps the log: what waits for a number of batches waits for no
- * time. */
+/* The clock of the log's writer: a record that waits for a number of batches waits for
+ * no time. */
 static void
 test_clock(struct et_ctx *cx)
 {
@@ -279,15 +288,16 @@ test_clock(struct et_ctx *cx)
     struct eti_thin t;
     eti_thin_init(&t, cx, ET_BATCHES(10), note_line, &l);
     (void)go_on(&t, 10, 1, 3);
-    ok(!eti_thin_due(&t, 1000), "nothing is to be waited for");
-    is_int(l.n, 0, "nor is it written");
+    ok(!eti_thin_due(&t, 1000),
+       "a record that waits for ten batches is never due by time");
+    is_int(l.n, 0, "a record that waits for ten batches is not written after three");
     (void)go_on(&t, 13, 1, 7);
-    is_int(l.n, 1, "until there are as many");
-    is_int(l.longest, 10, "as were asked for");
+    is_int(l.n, 1, "a record that waits for ten batches is written after ten");
+    is_int(l.longest, 10, "a record of ten batches stands for ten");
     (void)go_on(&t, 20, 1, 1);
     eti_thin_flush(&t);
     ok(l.n == 2 && l.with_span == 1 && strcmp(l.last, "batch//0/0") == 0,
-       "one that is left over stands for itself: %s", l.last);
+       "a single waiting batch is written as it is: %s", l.last);
     eti_thin_release(&t);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a model made of the same samples at each evaluation, in lines and back; masks
- * and tokens in full; and the text of predictions in each format. Heights and widths,
+/* The predictions of the same samples at each evaluation, in lines and read back; masks
+ * and tokens in full; and the text of predictions in each format. Heights, widths,
  * labels and classes all differ. */
 #include "config.h"
 
@@ -24,7 +24,7 @@ path_of(const char *name)
     return path;
 }
 
-/* The bytes of the file NAME, at most MOST, with a zero behind; it is removed. */
+/* Reads the file NAME, at most MOST bytes, with a zero behind them; removes it. */
 static size_t
 take_file(const char *name, char *out, size_t most)
 {
@@ -73,28 +73,29 @@ test_classes(struct et_ctx *cx)
     const json_t *line = json_array_get(all, 0);
     ok(json_integer_value(json_object_get(line, "ep")) == 3 &&
            json_integer_value(json_object_get(line, "ba")) == 70,
-       "a line says when it was");
+       "a line has its epoch and its batch");
     static const char *const keys[] = {"label", "class"};
     static const int want[][N] = {{2, 0}, {1, 0}};
     for (int k = 0; k < 2; k++)
         for (int i = 0; i < N; i++)
             is_int(json_integer_value(
                        json_array_get(json_object_get(line, keys[k]), (size_t)i)),
-                   want[k][i], "%s of sample %d", keys[k], i);
+                   want[k][i], "a line has the %s of sample %d", keys[k], i);
     const double first = exp(2) / (exp(2) + exp(1) + 1), second = exp(3) / (exp(3) + 2);
     const json_t *p = json_object_get(line, "p");
     is_near(json_number_value(json_array_get(p, 0)), first, 1e-5,
-            "how sure it was of the class");
-    is_near(json_number_value(json_array_get(p, 1)), second, 1e-5, "of each sample");
+            "a line has the probability of the first sample's class");
+    is_near(json_number_value(json_array_get(p, 1)), second, 1e-5,
+            "a line has the probability of the second sample's class");
     const char *bee = eti_tracked_name(line, 1);
     ok(bee && strcmp(bee, "bee") == 0 && !eti_tracked_name(line, 2),
-       "what was chosen has its name, and a class without one has none");
+       "a class has its name, and a class without a name has none");
     json_decref(all);
     struct eti_sheet sheet;
     need(cx, eti_sheet_read(cx, path_of("c.track.ppm"), &sheet));
     ok(sheet.n == N && sheet.w == W && sheet.h == H && sheet.sample[0] == 0 &&
            sheet.sample[1] == 1,
-       "the pictures are there, in the order of the samples");
+       "the sheet has the pictures of all samples in their order");
     int wrong = 0;
     for (int i = 0; i < N && sheet.n == N; i++) {
         const float *x = image + i * 3 * H * W;
@@ -104,7 +105,7 @@ test_classes(struct et_ctx *cx)
                 wrong += sheet.rgb[i][3 * at + k] !=
                          lrint((x[k * H * W + at] - least) * 255. / (most - least));
     }
-    is_int(wrong, 0, "each with its own pixels and colours");
+    is_int(wrong, 0, "each picture of the sheet has its own pixels and colours");
     eti_sheet_release(&sheet);
     unlink(path_of("c.track.jsonl"));
     unlink(path_of("c.track.ppm"));
@@ -132,14 +133,14 @@ test_masks(struct et_ctx *cx)
     is_str(mask ? mask : "none", "010203111213", "a mask is written row by row");
     ok(json_integer_value(json_object_get(line, "h")) == H &&
            json_integer_value(json_object_get(line, "w")) == W,
-       "with its height and its width");
+       "a mask is written with its height and its width");
     is_near(json_number_value(json_array_get(json_object_get(line, "p"), 0)), 0.75,
-            1e-6, "and how much is right of what counts");
+            1e-6, "a mask is written with the share of its pixels that are right");
     json_decref(all);
     unlink(path_of("m.track.jsonl"));
 }
 
-/* The larger side becomes the most that is kept, the other as it is to that. */
+/* The longer side is cut down to the limit, and the other one in proportion. */
 static void
 test_sides(struct et_ctx *cx)
 {
@@ -163,12 +164,12 @@ test_sides(struct et_ctx *cx)
         ok(json_integer_value(json_object_get(line, "h")) == row[i].h &&
                json_integer_value(json_object_get(line, "w")) == row[i].w && mask &&
                (int64_t)strlen(mask) == 2 * row[i].h * row[i].w,
-           "of %lld x %lld pixels %lld x %lld are kept", (long long)row[i].H,
+           "of a mask of %lld x %lld pixels %lld x %lld are kept", (long long)row[i].H,
            (long long)row[i].W, (long long)row[i].h, (long long)row[i].w);
         int wrong = 0;
         for (int64_t at = 0; mask && mask[2 * at]; at++)
             wrong += mask[2 * at + 1] != '0' + (at % row[i].w >= row[i].w / 2);
-        is_int(wrong, 0, "each from its place");
+        is_int(wrong, 0, "the pixels that are kept come from their places in the mask");
         json_decref(all);
         free(outputs);
         free(target);
@@ -176,7 +177,7 @@ test_sides(struct et_ctx *cx)
     }
 }
 
-/* Lines that were broken off are passed over; of a batch the last counts. */
+/* Lines that are incomplete are ignored; of a batch the last line counts. */
 static void
 test_read(void)
 {
@@ -190,7 +191,8 @@ test_read(void)
            json_integer_value(json_object_get(json_array_get(all, 0), "ba")) == 1 &&
            json_integer_value(
                json_array_get(json_object_get(json_array_get(all, 1), "p"), 0)) == 5,
-       "of the same batch, and of those behind it, the last line counts");
+       "the last line of a batch counts, and lines of later batches before it are "
+       "dropped");
     json_decref(all);
     size_t n = 0;
     for (int i = 0; i < ETI_TRACKED_LINES + 3; i++)
@@ -202,14 +204,14 @@ test_read(void)
            json_integer_value(
                json_object_get(json_array_get(all, ETI_TRACKED_LINES - 1), "ba")) ==
                ETI_TRACKED_LINES + 2,
-       "of too many the newest are read");
+       "of too many lines the newest are read");
     json_decref(all);
     unlink(path);
 }
 
-/* ---- in full ---- */
+/* ---- files in full ---- */
 
-/* More masks than there is room for at first. */
+/* More masks than fit at first. */
 static void
 test_detail(struct et_ctx *cx)
 {
@@ -240,7 +242,7 @@ test_detail(struct et_ctx *cx)
         at[0] ? memmem(at[0] + 1, n - (size_t)(at[0] + 1 - text), "NUMPY", 5) : NULL;
     for (int a = 0; a < 2; a++) {
         ok(at[a] && memmem(at[a], 128, "'shape': (70, 2, 3)", 19) != NULL,
-           "the arrays have numbers, height and width in this order");
+           "arrays have the axes number, height and width");
         const uint8_t *bytes =
             (const uint8_t *)(at[a] ? at[a] : text) - 1 + 10 +
             (at[a] ? (uint8_t)at[a][7] + 256 * (uint8_t)at[a][8] : 0);
@@ -250,13 +252,14 @@ test_detail(struct et_ctx *cx)
                 wrong += bytes[i * H * W + k] != want;
             }
     }
-    is_int(wrong, 0, "each mask and each label is there, what counts nothing as 255");
+    is_int(wrong, 0,
+           "arrays have each mask and label, and 255 for a pixel that does not count");
     const int32_t many[H * W] = {255}, none[H * W] = {0};
     ok(eti_detail_mask(&d, none, none, H, W + 1) == ET_ENOTSUP,
        "a mask of another width is refused");
     et_error_clear(cx);
     ok(eti_detail_mask(&d, many, none, H, W) == ET_ENOTSUP,
-       "and so is a class that has no byte");
+       "a class that does not fit a byte is refused");
     et_error_clear(cx);
     eti_detail_release(&d);
 
@@ -275,7 +278,7 @@ test_detail(struct et_ctx *cx)
            "\"losses\":[0.5,null]}\n"
            "{\"sample\":1,\"input\":[1,2],\"label\":[3,-1],\"class\":[5,6],"
            "\"losses\":[0.5,null]}\n",
-           "tokens are written place by place");
+           "tokens are written with one number for each place");
 }
 
 /* ---- formats ---- */
@@ -295,17 +298,17 @@ test_formats(struct et_ctx *cx)
     is_str(text,
            "{\"sample\":0,\"label\":1,\"class\":0,\"label_name\":\"b\\\"c\","
            "\"class_name\":\"a\",\"loss\":0.693147182,\"p\":[0.5,0.5]}\n",
-           "a line of JSON has label and class by number and name");
+           "a line of JSON for classes has label and class by number and name");
     eti_predictions_release(&all);
     need(cx, eti_predictions_add_values(&all, value, target, 1, 2));
     need(cx, eti_predictions_write(&all, path_of("f.jsonl"), ETI_AS_JSONL));
     take_file("f.jsonl", text, sizeof text);
     is_str(text, "{\"sample\":0,\"loss\":null,\"target\":[2,3],\"value\":[1,null]}\n",
-           "one of values has targets and values");
+           "a line of JSON for values has targets and values");
     need(cx, eti_predictions_write(&all, path_of("f.csv"), ETI_AS_CSV));
     take_file("f.csv", text, sizeof text);
     is_str(text, "sample,loss,target0,value0,target1,value1\n0,,2,1,3,nan\n",
-           "a CSV says which value is no number");
+           "CSV for values has nan for a value that is no number");
     eti_predictions_release(&all);
     static const struct {
         const char *name;
@@ -321,7 +324,8 @@ test_formats(struct et_ctx *cx)
         enum eti_predictions_as as;
         bool is_one = eti_predictions_format(row[i].name, &as);
         ok(is_one == row[i].is_one && (!is_one || as == row[i].as),
-           "'%s' is %s of a format", row[i].name, row[i].is_one ? "a name" : "no name");
+           "'%s' is %s of a format of predictions", row[i].name,
+           row[i].is_one ? "a name" : "no name");
     }
 }
 
