@@ -160,27 +160,37 @@ replace(struct eti_bytes *all, const void *from, const void *to, int64_t n)
     return found;
 }
 
-/* Saved where numbers lie the other way round. */
+/* BYTES: the checksum of TEXT and its two lengths, as an archive has them. */
 static void
-other_byte_order(void)
+checked(const char *text, unsigned char bytes[12])
 {
-    char path[ETI_PATH_MAX];
-    unsigned char was[4], now[4];
+    const size_t n = strlen(text);
+    const uLong sum = crc32(0, (const Bytef *)text, (uInt)n);
+    memset(bytes, 0, 12);
+    for (int i = 0; i < 4; i++)
+        bytes[i] = (unsigned char)(sum >> 8 * i);
+    bytes[4] = bytes[8] = (unsigned char)n;
+}
+
+/* Saved where numbers lie the other way round: the archive says ORDER, of at most six
+ * letters, instead of "little". */
+static void
+other_byte_order(const char *order)
+{
+    char path[ETI_PATH_MAX], text[8] = "xxxxxx";
+    unsigned char was[12], now[12];
     struct eti_bytes all;
     struct eti_weight_file f;
     need(cx, eti_file_load(cx, seed("plain", path), 1 << 20, &all));
-    const uLong sums[] = {crc32(0, (const Bytef *)"little", 6),
-                          crc32(0, (const Bytef *)"biggie", 6)};
-    for (int i = 0; i < 4; i++) {
-        was[i] = (unsigned char)(sums[0] >> 8 * i);
-        now[i] = (unsigned char)(sums[1] >> 8 * i);
-    }
-    is_int(replace(&all, "little", "biggie", 6), 1, "an archive tells its byte order");
-    ok(replace(&all, was, now, 4) >= 1, "with a checksum");
+    memcpy(text, order, strlen(order));
+    checked("little", was);
+    checked(order, now);
+    is_int(replace(&all, "little", text, 6), 1, "an archive has its byte order once");
+    ok(replace(&all, was, now, 12) >= 1, "an archive has its checksum and length");
     et_status status = eti_weight_file_open(
         cx, write_file("o.pth", all.data, (size_t)all.n, false), &f);
     ok(status == ET_EFORMAT && strstr(take_error(cx), "are not little-endian"),
-       "and is refused if it is another");
+       "an archive whose byte order is %s is refused", order);
     et_free(cx, all.data);
 }
 
@@ -192,7 +202,8 @@ main(void)
     read_sizes();
     refused_files();
     damaged();
-    other_byte_order();
+    other_byte_order("biggie");
+    other_byte_order("big");
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "every block is given back");
