@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -481,10 +482,30 @@ test_patience(void)
     close(listener);
 }
 
+/* Somebody else listens at rank 0's port. */
+static void
+test_taken(void)
+{
+    char why[256] = "", want[64];
+    struct etd_store_config c = {
+        .host = "127.0.0.1", .listener = -1, .world = 2, .timeout_ms = 200};
+    struct etd_store *s = NULL;
+    int other = etd_store_listen(c.host, &c.port);
+    if (other < 0)
+        bail("no port");
+    snprintf(want, sizeof want, "rank 0 cannot have 127.0.0.1:%d ", c.port);
+    is_int(etd_store_open(&c, &s, why, sizeof why), ET_ENOTSUP,
+           "rank 0 does not begin at a port that somebody else has");
+    ok(!s && strstr(why, want) == why, "rank 0 says which port it cannot have: %s",
+       why);
+    close(other);
+}
+
 int
 main(void)
 {
     test_unreachable();
+    test_taken();
     test_patience();
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         test_end(i);
