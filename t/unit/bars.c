@@ -41,7 +41,7 @@ finish(struct et_callback **c)
     return text;
 }
 
-/* The text behind the last C; "" where there is none. */
+/* What follows the last C in text; "" if text has no C. */
 static const char *
 behind(char c)
 {

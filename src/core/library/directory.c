@@ -460,7 +460,7 @@ et_run_log(void *data, enum et_log_level level, const char *text)
     struct tm utc;
     if (!r->log.f)
         return;
-    eti_output_restore(&r->log); /* before: another process may have made it again */
+    eti_output_restore(&r->log); /* another process may have made the file anew */
     strftime(stamp, sizeof stamp, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
     fprintf(r->log.f, "%s %s ", stamp, et_log_level_name(level));
     eti_put_text(r->log.f, text);

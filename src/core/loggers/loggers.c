@@ -149,7 +149,7 @@ eti_output_flush(struct eti_output *f)
 {
     if (!f->f)
         return;
-    eti_output_restore(f); /* what another writer has made is not copied any more */
+    eti_output_restore(f); /* another writer may have made the file anew */
     judge(f, fflush(f->f) == 0 && !ferror(f->f));
     eti_output_restore(f);
 }

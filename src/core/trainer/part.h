@@ -211,7 +211,7 @@ eti_is_given(struct et_time t)
  * batches where that is in epochs. EINVAL: the loader's length is not known. */
 ET_NODISCARD et_status eti_settle_interval(const struct et_state *s,
                                            struct et_time *interval);
-/* interrupt.c: what a fit before this one was ended by ends no other. */
+/* interrupt.c: a new fit begins: forgets what interrupted or stopped the fit before. */
 void eti_interrupt_forget(struct et_trainer *t);
 /* interrupt.c: has somebody asked the run to stop? Then it will. */
 bool eti_interrupted(struct et_trainer *t);
