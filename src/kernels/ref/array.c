@@ -12,26 +12,27 @@ struct small_float {
 static const struct small_float bf16 = {.mantissa = 7, .bias = 127};
 static const struct small_float f16 = {.mantissa = 10, .bias = 15};
 
-/* Rounds to nearest, ties to even, in one step from double. */
+/* Rounds to nearest, ties to even, in one step from double. A full mantissa that is
+ * rounded up carries into the exponent, and from the highest exponent into infinity. */
 static uint16_t
 encode(const struct small_float *f, double v)
 {
+    const int dropped = 52 - f->mantissa; /* bits of a double's fraction */
+    const uint64_t top = 0x7fff >> f->mantissa << f->mantissa;
     uint16_t sign = signbit(v) ? 0x8000 : 0;
-    int top = 0x7fff >> f->mantissa;
     if (isnan(v))
-        return (uint16_t)(sign | top << f->mantissa | 1 << (f->mantissa - 1));
+        return (uint16_t)(sign | top | 1 << (f->mantissa - 1));
+    uint64_t bits, code;
     v = fabs(v);
-    int exponent;
-    frexp(v, &exponent); /* v in [2^(exponent-1), 2^exponent) */
-    int lowest = 1 - f->bias;
-    if (v == 0 || exponent - 1 < lowest)
-        exponent = lowest + 1;
-    int quantum = exponent - 1 - f->mantissa;
-    double n = isinf(v) ? INFINITY : nearbyint(ldexp(v, -quantum));
-    /* N counts quanta; a full 2^mantissa of them is the implicit one. A carry to the
-     * next exponent comes out right by itself. */
-    double code = n + ldexp(exponent - 1 - lowest, f->mantissa);
-    return (uint16_t)(sign | (uint16_t)fmin(code, ldexp(top, f->mantissa)));
+    memcpy(&bits, &v, sizeof bits);
+    if (bits >> 52 <= (uint64_t)(1023 - f->bias)) { /* counts units of the smallest */
+        code = (uint64_t)nearbyint(ldexp(v, f->bias - 1 + f->mantissa));
+    } else {
+        uint64_t odd = bits >> dropped & 1;
+        bits += ((uint64_t)1 << (dropped - 1)) - 1 + odd;
+        code = (bits >> dropped) - ((uint64_t)(1023 - f->bias) << f->mantissa);
+    }
+    return (uint16_t)(sign | (code < top ? code : top));
 }
 
 static double

@@ -39,19 +39,22 @@ etk_from_bf16(uint16_t bits)
 }
 
 /* f16 has a sign, 5 bits of exponent (its bias is 15, a double's 1023) and 10 of
- * fraction (a double has 52). */
+ * fraction (a double has 52). An exponent of 0 counts units of the smallest: it is read
+ * as that of 1, whose leading 1 is taken off again. There is no branch in it, since
+ * zeros come as they will. */
 static inline double
 etk_from_f16(uint16_t bits)
 {
-    unsigned exponent = bits >> 10 & 31, fraction = bits & 1023;
-    uint64_t whole = (uint64_t)(exponent + 1023 - 15) << 52 | (uint64_t)fraction << 42;
+    unsigned exponent = bits >> 10 & 31, fraction = bits & 1023, small = exponent == 0;
+    uint64_t widened = exponent == 31 ? 2047 : exponent + small + 1023 - 15;
+    uint64_t whole = widened << 52 | (uint64_t)fraction << 42;
     double v;
     memcpy(&v, &whole, sizeof v);
-    if (exponent == 0) /* counts units of the smallest */
-        v = fraction * 0x1p-24;
-    else if (exponent == 31)
-        v = fraction ? NAN : INFINITY;
-    return bits & 0x8000 ? -v : v;
+    v -= small * 0x1p-14;
+    memcpy(&whole, &v, sizeof v);
+    whole |= (uint64_t)(bits & 0x8000) << 48;
+    memcpy(&v, &whole, sizeof v);
+    return v;
 }
 
 /* Elements as doubles. Offsets count elements. Absent arrays: get_or gives OTHERWISE,
