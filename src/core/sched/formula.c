@@ -152,7 +152,7 @@ static double
 signed_power(struct reader *r)
 {
     double x = 0;
-    if (r->failed || r->depth == DEEPEST)
+    if (r->failed || r->depth > DEEPEST)
         return fail(r, r->at, "more than %d brackets and signs within each other",
                     DEEPEST);
     r->depth++;
