@@ -129,6 +129,10 @@ properties(void)
         big[0][i] = 1000 * grad[0][i];
     first_step(ET_ROLE_MATRIX, 5, 4, big, y);
     is_near_array(y, x, 20, 4 * ROUNDED, "the size of a gradient does not matter");
+    for (int i = 0; i < 20; i++)
+        big[0][i] = ldexpf(grad[0][i], -16);
+    first_step(ET_ROLE_MATRIX, 5, 4, big, y);
+    is_near_array(y, x, 20, 4 * ROUNDED, "nor that it is small");
     float turned[1][RIG_MOST], back[RIG_MOST];
     for (int i = 0; i < 5; i++)
         for (int j = 0; j < 4; j++)
@@ -208,7 +212,50 @@ schedule(void)
     for (int i = 12; i < 64; i++)
         zero &= gaps[i] == 0;
     ok(zero, "the gap behind a matrix stays zero");
+    must(et_tensor_read(cx, r.space->moment[1], gaps, sizeof gaps));
+    int matrix = 0, other = 0;
+    for (int i = 0; i < 64; i++) {
+        matrix += gaps[i] != 0;
+        other += gaps[64 + i] != 0;
+    }
+    ok(matrix == 0 && other == 3, "the second moment is of what is no matrix alone");
     rig_end(&r);
+
+    /* Adam's first step is its rate. */
+    rig_begin(&r, cx, dev, "muon", "lr=0 adamw_lr=0.25", s, 2);
+    rig_get(&r, 1, b);
+    rig_step(&r, grad);
+    rig_get(&r, 1, b2);
+    is_near(fabs(b2[0] - b[0]), .25, 2 * ROUNDED,
+            "without a rate of matrices the others have theirs");
+    rig_end(&r);
+}
+
+/* A group's decay, which need not be that of the options, is what takes off. */
+static void
+decay_of_group(void)
+{
+    struct et_param_spec s[] = {
+        rig_spec("w", ET_ROLE_MATRIX, 2, (const int64_t[]){3, 4}),
+        rig_spec("b", ET_ROLE_OTHER, 1, (const int64_t[]){3})};
+    float grad[2][RIG_MOST], by[2][2][RIG_MOST];
+    rig_values(50, 12, grad[0]);
+    rig_values(51, 3, grad[1]);
+    for (int k = 0; k < 2; k++) {
+        struct rig r;
+        rig_begin(&r, cx, dev, "muon",
+                  k ? "lr=0.5 adamw_lr=0.1 weight_decay=0.25"
+                    : "lr=0.5 adamw_lr=0.1 weight_decay=0.75",
+                  s, 2);
+        et_optimizer_group(r.opt, 0)->weight_decay = 0.25;
+        rig_step(&r, grad);
+        for (int i = 0; i < 2; i++)
+            rig_get(&r, i, by[k][i]);
+        rig_end(&r);
+    }
+    ok(memcmp(by[0][0], by[1][0], 12 * sizeof(float)) == 0 &&
+           memcmp(by[0][1], by[1][1], 3 * sizeof(float)) == 0,
+       "weights decay as their group says");
 }
 
 /* ---- which parameters ---- */
@@ -269,6 +316,7 @@ on_device(const char *name)
     properties();
     together();
     schedule();
+    decay_of_group();
     et_device_close(&dev);
 }
 

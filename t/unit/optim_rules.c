@@ -72,6 +72,30 @@ test_whose(void)
         is_int(eti_group_patterns_find(&p, rows[i].name), rows[i].whose,
                "'%s' is group %d's", rows[i].name, rows[i].whose);
     eti_group_patterns_release(&p);
+
+    struct et_param_group last = {.match = (char *)"last"},
+                          bad = {.match = (char *)"("};
+    struct et_param_group *many[ET_MAX_PARAM_GROUPS + 1];
+    for (int i = 0; i <= ET_MAX_PARAM_GROUPS; i++)
+        many[i] = i < ET_MAX_PARAM_GROUPS - 1 ? &g[i % 4] : &last;
+    must(eti_group_patterns_init(cx, many, ET_MAX_PARAM_GROUPS, &p));
+    is_int(eti_group_patterns_find(&p, "last"), ET_MAX_PARAM_GROUPS,
+           "there are as many groups as may be");
+    eti_group_patterns_release(&p);
+    ok(eti_group_patterns_init(cx, many, ET_MAX_PARAM_GROUPS + 1, &p) == ET_EINVAL &&
+           strcmp(et_error_get(cx)->message,
+                  "17 optimizer.groups, at most 16 are possible") == 0,
+       "and no more");
+    et_error_clear(cx);
+    eti_group_patterns_release(&p);
+    many[2] = &bad;
+    ok(eti_group_patterns_init(cx, many, 4, &p) == ET_EINVAL &&
+           strstr(et_error_get(cx)->message, "optimizer.groups.2.match: '('"),
+       "a pattern that is none is told with its place");
+    is_int(p.n, 2, "those before it are there to be released");
+    eti_group_patterns_release(&p);
+    is_int(p.n, 0, "once");
+    et_error_clear(cx);
 }
 
 /* ---- gradients ---- */

@@ -3,11 +3,13 @@
  * those that are wrong. */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/assemble/formulas.h"
 #include "core/recipe/recipe.h"
+#include "core/sched/formula.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
@@ -42,6 +44,11 @@ test_values(void)
              "'NUM_EPOCHS - 4 ep': comes to less than 0");
     comes_to("NUM_EPOCHS * 2", ET_OPT_TIME,
              "'NUM_EPOCHS * 2': a unit is missing at the end, such as ba or ep");
+    comes_to("NUM_EPOCHS ba  ", ET_OPT_TIME, "3ba");
+    comes_to("NUM_EPOCHS e", ET_OPT_TIME,
+             "'NUM_EPOCHS e': a unit is missing at the end, such as ba or ep");
+    comes_to("1 / NUM_EPOCHS", ET_OPT_FLOAT, "0.33333333333333331");
+    comes_to("1 - NUM_EPOCHS", ET_OPT_FLOAT, "-2");
     comes_to("NUM_EPOCHS / 0 ep", ET_OPT_TIME, "'NUM_EPOCHS / 0 ep' is inf");
     comes_to("NUM_EPOCHS * ba", ET_OPT_TIME,
              "'NUM_EPOCHS * ', character 14: a number or a name is missing at the end");
@@ -49,6 +56,18 @@ test_values(void)
              "'NUM_EPOCH ', character 1: 'NUM_EPOCH' is none of pi, NUM_EPOCHS, "
              "NUM_UPDATE_STEPS_PER_EPOCH, PER_PROCESS_NUM_UPDATE_STEPS_PER_EPOCH, "
              "TRAIN_DATALOADER_LEN, EVAL_DATALOADER_LEN");
+}
+
+/* A text that is too long is refused, and none is cut. */
+static void
+test_lengths(void)
+{
+    char text[513], why[300];
+    snprintf(text, sizeof text, "%511s", "12");
+    comes_to(text, ET_OPT_FLOAT, "12");
+    snprintf(text, sizeof text, "%512s", "12");
+    snprintf(why, sizeof why, "'%.200s': is longer than a formula may be", text);
+    comes_to(text, ET_OPT_FLOAT, why);
 }
 
 static void
@@ -66,6 +85,125 @@ test_unknown(void)
            !known,
        "what needs them is not");
     is_str(why.message, "NUM_UPDATE_STEPS_PER_EPOCH is not known", "which is said");
+    ok(eti_formula_text("PER_PROCESS_NUM_UPDATE_STEPS_PER_EPOCH ba", ET_OPT_TIME, &some,
+                        out, sizeof out, &known, &why) == ET_EINVAL &&
+           !known,
+       "nor is what has such a name in its own");
+    is_str(why.message, "PER_PROCESS_NUM_UPDATE_STEPS_PER_EPOCH is not known",
+           "which is said whole");
+}
+
+/* ---- its text ---- */
+
+/* N brackets around a number, all of them closed: right but for their number. */
+static et_status
+read_nested(int n, const struct eti_variable *v, struct et_error *why)
+{
+    char text[8192];
+    double x;
+    memset(text, '(', (size_t)n);
+    text[n] = '1';
+    memset(text + n + 1, ')', (size_t)n);
+    text[2 * n + 1] = '\0';
+    return eti_formula(text, v, 2, &x, why);
+}
+
+static void
+test_depth(const struct eti_variable *v)
+{
+    static const int too_many[] = {65, 100, 1000, 4000};
+    struct et_error why;
+    double x;
+    char row[8192] = "0";
+    ok(read_nested(64, v, &why) == ET_OK, "64 brackets are read");
+    for (size_t i = 0; i < sizeof too_many / sizeof *too_many; i++)
+        ok(read_nested(too_many[i], v, &why) == ET_EINVAL, "%d are too many",
+           too_many[i]);
+    for (int i = 0; i < 200; i++)
+        strcat(row, " + -(1)");
+    ok(eti_formula(row, v, 2, &x, &why) == ET_OK && x == -200,
+       "beside each other there may be more");
+}
+
+static void
+formulas(void)
+{
+    static const struct eti_variable v[] = {{"ep", 3}, {"ba", 250}};
+    static const struct {
+        const char *text;
+        double want;
+    } rows[] = {
+        {"1 + 2 * 3", 7},
+        {"(1 + 2) * 3", 9},
+        {"8 / 2 / 2", 2},
+        {"10 - 3 - 2", 5},
+        {"-2 ^ 2", -4},
+        {"2 ^ 3 ^ 2", 512},
+        {"2 ** -1", .5},
+        {"7 % 4 * 2", 6},
+        {"--1", 1},
+        {"+1 - -1", 2},
+        {"ep * ba", 750},
+        {"max(1, ep, 2)", 3},
+        {"min(4, 2, ba)", 2},
+        {"floor(2.7) + ceil(.1)", 3},
+        {"abs(-1.5)", 1.5},
+        {"exp(log(5))", 5},
+        {"log2(8)", 3},
+        {"sqrt(16)", 4},
+        {"cos(pi) + sin(0)", -1},
+        {"tanh(0)", 0},
+        {"1 + 1 < 3", 1},
+        {"ba >= 250", 1},
+        {"ba > 250", 0},
+        {"3 < ep", 0},
+        {"2 < ep", 1},
+        {"ep > 2", 1},
+        {"ep <= 2", 0},
+        {"ep <= 3", 1},
+        {"ep >= 4", 0},
+        {"ep == 3", 1},
+        {"ep == 4", 0},
+        {"ep != 3", 0},
+        {"ep != 4", 1},
+        {"(ba < 100) * 2 + .5", .5},
+        {" 1e2 ", 100},
+    };
+    static const struct {
+        const char *text, *why;
+    } wrong[] = {
+        {"", "'', character 1: a number or a name is missing at the end"},
+        {"1 +", "'1 +', character 4: a number or a name is missing at the end"},
+        {"1 + * 2", "'1 + * 2', character 5: a number or a name is missing before '*'"},
+        {"2 ep", "'2 ep', character 3: 'e' was not expected"},
+        {"(1", "'(1', character 3: a ')' is missing"},
+        {"(1 +", "'(1 +', character 5: a number or a name is missing at the end"},
+        {"sin(1", "'sin(1', character 6: a ')' is missing"},
+        {"si(1)", "'si(1)', character 1: no function is called si"},
+        {"sinh(1)", "'sinh(1)', character 1: no function is called sinh"},
+        {"max(1", "'max(1', character 6: a ')' is missing"},
+        {"epoch", "'epoch', character 1: 'epoch' is none of pi, ep, ba"},
+        {"pie", "'pie', character 1: 'pie' is none of pi, ep, ba"},
+        {"p", "'p', character 1: 'p' is none of pi, ep, ba"},
+        {"e", "'e', character 1: 'e' is none of pi, ep, ba"},
+        {"e", "'e', character 1: 'e' is none of pi, ep, ba"},
+        {"1 + b", "'1 + b', character 5: 'b' is none of pi, ep, ba"},
+        {"p", "'p', character 1: 'p' is none of pi, ep, ba"},
+        {"e(1)", "'e(1)', character 1: no function is called e"},
+        {".", "'.', character 1: no number"},
+    };
+    double x;
+    struct et_error why;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ok(eti_formula(rows[i].text, v, 2, &x, &why) == ET_OK &&
+               fabs(x - rows[i].want) < 1e-12,
+           "%s is %g", rows[i].text, rows[i].want);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        ok(eti_formula(wrong[i].text, v, 2, &x, &why) == ET_EINVAL, "'%s' is refused",
+           wrong[i].text);
+        is_str(why.message, wrong[i].why, "and it says where");
+    }
+    test_depth(v);
 }
 
 /* ---- in a recipe ---- */
@@ -244,7 +382,9 @@ int
 main(void)
 {
     struct et_ctx *cx = need_ctx();
+    formulas();
     test_values();
+    test_lengths();
     test_unknown();
     test_recipe(cx);
     test_wrong(cx);

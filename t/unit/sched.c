@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules: the multipliers at known times, products, warmup, and what is refused. */
 #include "etude/ctx.h"
-#include "core/sched/formula.h"
 #include "etude/rng.h"
 #include "etude/sched.h"
 #include "t/tap.h"
@@ -337,6 +336,9 @@ noise(void)
     ok(alpha_at(noisy, 150) == alpha_at(noisy, 150) &&
            alpha_at(noisy, 150) != alpha_at(noisy, 151),
        "it is another at each time, and the same when that is asked again");
+    ok(alpha_at("timm_multistep decay_t=[2ep] t_warmup=1ep noise_range_t=[0ep]", 50) !=
+           alpha_at("timm_multistep decay_t=[2ep] t_warmup=1ep", 50),
+       "a warmup has noise, too");
     static const char *const others[] = {
         "timm_cosine",
         "timm_tanh",
@@ -609,6 +611,8 @@ checks(void)
             run, "'1+', character 3", "and computed where it begins");
     refuses("expression alpha=1-ba/500", run, "is -1 after 1000 batches",
             "a rate is not negative");
+    refuses("expression alpha=1/(1000-ba)", run, "is inf after 1000 batches",
+            "nor is it without bounds");
     refuses("expression alpha=dur", (struct et_run_length){ET_TIME_UNSET, -1, 1},
             "dur is not known in this run", "dur needs an end");
     refuses("expression alpha=dur",
@@ -616,6 +620,8 @@ checks(void)
             "dur is not known in this run", "which is not a time by the clock");
     refuses("expression alpha=dur", (struct et_run_length){ET_EPOCHS(5), -1, 1},
             "dur is not known in this run", "nor epochs of no known length");
+    refuses("expression alpha=dur", (struct et_run_length){ET_EPOCHS(5), 0, 1},
+            "dur is not known in this run", "nor of none");
 
     struct et_scheduler s = {0};
     ok(make("linear_with_warmup t_warmup=.0001dur", &s),
@@ -625,19 +631,114 @@ checks(void)
     drop(&s);
 }
 
-/* What SPEC comes to after BATCH batches of a run of 10 epochs. */
+/* What SPEC comes to after BATCH batches of RUN. */
 static double
-value_at(const char *spec, int batch)
+value_in(struct et_run_length run, const char *spec, int batch)
 {
     struct et_scheduler s = {0};
-    const struct et_run_length run = epochs(10, 1);
     struct et_timestamp ts = at_batch(batch);
     double got = NAN;
+    ts.token = 64 * ts.sample;
     if (!make(spec, &s) || et_schedule_alpha(cx, &s, 1, &ts, &run, &got) != ET_OK)
         diag("%s: %s", spec, et_error_get(cx)->message);
     et_error_clear(cx);
     drop(&s);
     return got;
+}
+
+/* The same of a run of 10 epochs. */
+static double
+value_at(const char *spec, int batch)
+{
+    return value_in(epochs(10, 1), spec, batch);
+}
+
+/* Where two parts of a curve meet, the later one holds. */
+static void
+borders(void)
+{
+    static const struct {
+        const char *spec;
+        int batch;
+        double want;
+    } rows[] = {
+        {"multistep_with_warmup t_warmup=1ep milestones=[1ep]", 99, .99},
+        {"multistep_with_warmup t_warmup=1ep milestones=[1ep]", 100, .1},
+        {"linear_with_warmup t_warmup=1dur", 999, .999},
+        {"linear_with_warmup t_warmup=1dur", 1000, 1},
+        {"one_cycle t_peak=10ep div_factor=4 anneal_strategy=linear", 500, .625},
+        {"wsd t_warmup=0ba t_decay=101ba num_checkpoints=2", 450, 1},
+        {"wsd t_warmup=0ba t_decay=101ba num_checkpoints=2", 475, .292894},
+        {"timm_step t_warmup=10ba alpha_i=.5 decay_t=4ba decay_rate=.5", 9, .95},
+        {"timm_step t_warmup=10ba alpha_i=.5 decay_t=4ba decay_rate=.5", 10, 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        is_near(value_at(rows[i].spec, rows[i].batch), rows[i].want, PRINTED,
+                "%s after %d batches", rows[i].spec, rows[i].batch);
+    accepts("one_cycle t_peak=10ep", epochs(10, 1), "a cycle may end at its peak");
+    accepts("wsd t_decay=1ep alpha_f=0", epochs(10, 1), "a decay may end at 0");
+    accepts("cosine_with_warmup t_warmup=10ba t_max=100ba",
+            (struct et_run_length){{1e6, ET_TIME_TOKEN}, 100, 1},
+            "an end in another unit than the run's is no earlier one");
+    struct et_scheduler two[2] = {{0}};
+    const struct et_run_length run = epochs(10, 1);
+    ok(make("timm_tanh lb=3", &two[0]) && make("linear", &two[1]) &&
+           et_schedule_check(cx, two, 2, &run) == ET_EINVAL,
+       "of several schedules the first is checked, too");
+    et_error_clear(cx);
+    drop(&two[0]);
+    drop(&two[1]);
+}
+
+/* Sequences count what their milestones count, each schedule from its own beginning. */
+static void
+sequences(void)
+{
+    static const struct {
+        const char *unit;
+        struct et_time length;
+        int per_batch;
+    } units[] = {{"ba", {1000, ET_TIME_BATCH}, 1},
+                 {"sp", {32000, ET_TIME_SAMPLE}, 32},
+                 {"tok", {2048000, ET_TIME_TOKEN}, 2048}};
+    const struct et_run_length run = epochs(10, 1),
+                               tokens = {{1e6, ET_TIME_TOKEN}, 100, 1};
+    for (int i = 0; i < 3; i++) {
+        const struct et_run_length length = {units[i].length, 100, 1};
+        char spec[256];
+        snprintf(spec, sizeof spec,
+                 "sequential milestones=[%d%s,%d%s] schedulers=[linear,cosine,"
+                 "{\"name\":polynomial,\"power\":2}]",
+                 200 * units[i].per_batch, units[i].unit, 600 * units[i].per_batch,
+                 units[i].unit);
+        accepts(spec, length, spec);
+        is_near(value_in(length, spec, 50), .75, PRINTED, "a quarter of the first");
+        is_near(value_in(length, spec, 400), .5, PRINTED, "half of the second");
+        is_near(value_in(length, spec, 700), .5625, PRINTED, "a quarter of the last");
+    }
+    is_near(value_at("sequential milestones=[1dur] schedulers=[linear,cosine]", 1000),
+            1, PRINTED, "one that begins where the run ends is at its beginning");
+    accepts("sequential milestones=[5ep] schedulers=[constant,{\"name\":cyclic,"
+            "\"t_up\":1ep}]",
+            run, "times that are not set are not counted");
+    accepts("sequential milestones=[200ba] schedulers=[linear,"
+            "{\"name\":exponential,\"gamma\":.9,\"decay_period\":10ba}]",
+            tokens, "the first schedule is as long as it holds, whatever the run is");
+    refuses("sequential milestones=[] schedulers=[linear]", run,
+            "1 schedulers take 0 milestones, and there are 0",
+            "one schedule is no sequence");
+    refuses("sequential milestones=[0ba] schedulers=[linear,cosine]", run,
+            "milestone 0ba does not come after the beginning", "the first holds");
+    refuses("sequential milestones=[5ep,500ba] schedulers=[linear,cosine,constant]",
+            run, "milestone 500ba does not come after the one before it",
+            "and so does each");
+    refuses("sequential milestones=[5ep] schedulers=[linear,"
+            "{\"name\":multistep,\"milestones\":[1ep,100tok]}]",
+            run, "milestones 100tok is counted in token",
+            "every time of a list counts");
+    refuses("sequential milestones=[2ep,5ep] schedulers=[linear,"
+            "{\"name\":expression,\"alpha\":1+},constant]",
+            run, "'1+', character 3", "each schedule is computed where it begins");
 }
 
 /* The multipliers that are named for a place of the curve are what it has there,
@@ -684,98 +785,37 @@ named_places(void)
         }
 }
 
-/* N brackets around a number, all of them closed: right but for their number. */
-static et_status
-read_nested(int n, const struct eti_variable *v, struct et_error *why)
-{
-    char text[8192];
-    double x;
-    memset(text, '(', (size_t)n);
-    text[n] = '1';
-    memset(text + n + 1, ')', (size_t)n);
-    text[2 * n + 1] = '\0';
-    return eti_formula(text, v, 2, &x, why);
-}
-
+/* Each variable of an expression is the counter that it is named for. */
 static void
-test_depth(const struct eti_variable *v)
+variables(void)
 {
-    static const int too_many[] = {100, 1000, 4000};
-    struct et_error why;
-    ok(read_nested(20, v, &why) == ET_OK, "20 brackets are read");
-    for (size_t i = 0; i < sizeof too_many / sizeof *too_many; i++)
-        ok(read_nested(too_many[i], v, &why) == ET_EINVAL, "%d are too many",
-           too_many[i]);
-}
-
-static void
-formulas(void)
-{
-    static const struct eti_variable v[] = {{"ep", 3}, {"ba", 250}};
     static const struct {
-        const char *text;
+        const char *spec;
         double want;
     } rows[] = {
-        {"1 + 2 * 3", 7},
-        {"(1 + 2) * 3", 9},
-        {"8 / 2 / 2", 2},
-        {"10 - 3 - 2", 5},
-        {"-2 ^ 2", -4},
-        {"2 ^ 3 ^ 2", 512},
-        {"2 ** -1", .5},
-        {"7 % 4 * 2", 6},
-        {"--1", 1},
-        {"+1 - -1", 2},
-        {"ep * ba", 750},
-        {"max(1, ep, 2)", 3},
-        {"min(4, 2, ba)", 2},
-        {"floor(2.7) + ceil(.1)", 3},
-        {"abs(-1.5)", 1.5},
-        {"exp(log(5))", 5},
-        {"log2(8)", 3},
-        {"sqrt(16)", 4},
-        {"cos(pi) + sin(0)", -1},
-        {"tanh(0)", 0},
-        {"1 + 1 < 3", 1},
-        {"ba >= 250", 1},
-        {"ba > 250", 0},
-        {"ep <= 2", 0},
-        {"ep == 3", 1},
-        {"ep != 3", 0},
-        {"(ba < 100) * 2 + .5", .5},
-        {" 1e2 ", 100},
+        {"expression alpha=ep", 3},
+        {"expression alpha=ba", 350},
+        {"expression alpha=sp", 11200},
+        {"expression alpha=tok", 716800},
+        {"expression alpha=dur", .35},
+        {"expression alpha=ba step_every=epoch", 300},
+        {"expression alpha=sp step_every=epoch", 9600},
+        {"expression alpha=tok step_every=epoch", 614400},
     };
-    static const struct {
-        const char *text, *why;
-    } wrong[] = {
-        {"", "'', character 1: a number or a name is missing at the end"},
-        {"1 +", "'1 +', character 4: a number or a name is missing at the end"},
-        {"1 + * 2", "'1 + * 2', character 5: a number or a name is missing before '*'"},
-        {"2 ep", "'2 ep', character 3: 'e' was not expected"},
-        {"(1", "'(1', character 3: a ')' is missing"},
-        {"max(1", "'max(1', character 6: a ')' is missing"},
-        {"epoch", "'epoch', character 1: 'epoch' is none of pi, ep, ba"},
-        {"pie", "'pie', character 1: 'pie' is none of pi, ep, ba"},
-        {"p", "'p', character 1: 'p' is none of pi, ep, ba"},
-        {"e", "'e', character 1: 'e' is none of pi, ep, ba"},
-        {"e", "'e', character 1: 'e' is none of pi, ep, ba"},
-        {"1 + b", "'1 + b', character 5: 'b' is none of pi, ep, ba"},
-        {"p", "'p', character 1: 'p' is none of pi, ep, ba"},
-        {"e(1)", "'e(1)', character 1: no function is called e"},
-        {".", "'.', character 1: no number"},
-    };
-    double x;
-    struct et_error why;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        ok(eti_formula(rows[i].text, v, 2, &x, &why) == ET_OK &&
-               fabs(x - rows[i].want) < 1e-12,
-           "%s is %g", rows[i].text, rows[i].want);
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        ok(eti_formula(wrong[i].text, v, 2, &x, &why) == ET_EINVAL, "'%s' is refused",
-           wrong[i].text);
-        is_str(why.message, wrong[i].why, "and it says where");
+    const struct et_run_length run = epochs(10, 1);
+    struct et_timestamp ts = at_batch(350);
+    ts.token = 64 * ts.sample;
+    ts.sample_in_epoch = 50 * 32;
+    ts.token_in_epoch = 64 * ts.sample_in_epoch;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_scheduler s = {0};
+        double got = NAN;
+        ok(make(rows[i].spec, &s) &&
+               et_schedule_alpha(cx, &s, 1, &ts, &run, &got) == ET_OK,
+           "'%s' is computed", rows[i].spec);
+        is_near(got, rows[i].want, 1e-12, "and is the run's counter");
+        drop(&s);
     }
-    test_depth(v);
 }
 
 static void
@@ -824,7 +864,9 @@ main(void)
     by_epoch();
     products();
     checks();
-    formulas();
+    borders();
+    sequences();
+    variables();
     registry();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

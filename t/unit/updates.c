@@ -80,6 +80,62 @@ none_is_left_out(void)
     }
 }
 
+/* The weights after four steps of NAME with the options TEXT, by gradients so small
+ * that what is added to a denominator counts. */
+static void
+go_down(const char *name, const char *text, float (*out)[RIG_MOST])
+{
+    struct rig r;
+    rig_begin(&r, cx, dev, name, text, specs, 2);
+    for (int k = 0; k < 4; k++) {
+        float grad[2][RIG_MOST];
+        make_gradients(k, grad, &r);
+        for (int i = 0; i < 2; i++)
+            for (int64_t j = 0; j < r.space->slot[i].count; j++)
+                grad[i][j] = ldexpf(grad[i][j], -26);
+        rig_step(&r, grad);
+    }
+    for (int i = 0; i < 2; i++)
+        rig_get(&r, i, out[i]);
+    rig_end(&r);
+}
+
+/* What an optimizer does with no options is what it does with those that its source
+ * has. */
+static void
+defaults(void)
+{
+    static const struct {
+        const char *name, *given, *text;
+    } rows[] = {
+        {"sgd", "lr=.1", "momentum=0 dampening=0 nesterov=false weight_decay=0 lr=.1"},
+        {"decoupled_sgdw", "lr=.1",
+         "momentum=0 dampening=0 nesterov=false weight_decay=0 lr=.1"},
+        {"adam", "", "lr=1e-3 betas=[.9,.999] eps=1e-8 weight_decay=0 amsgrad=false"},
+        {"adamw", "",
+         "lr=1e-3 betas=[.9,.999] eps=1e-8 weight_decay=.01 amsgrad=false"},
+        {"decoupled_adamw", "",
+         "lr=1e-3 betas=[.9,.95] eps=1e-8 weight_decay=1e-5 amsgrad=false"},
+        {"radam", "", "lr=1e-3 betas=[.9,.999] eps=1e-8 weight_decay=0"},
+        {"lamb", "", "lr=1e-3 betas=[.9,.999] eps=1e-6 weight_decay=0"},
+        {"lion", "", "lr=1e-4 betas=[.9,.99] weight_decay=0"},
+        {"rmsprop", "", "lr=.01 alpha=.99 eps=1e-8 momentum=0 weight_decay=0"},
+        {"muon", "",
+         "lr=.02 momentum=.95 nesterov=true weight_decay=0 ns_steps=5 "
+         "adjust_lr=original adamw_lr=3e-4 betas=[.9,.95] eps=1e-10"},
+    };
+    int n;
+    et_optimizer_list(&n);
+    is_int(n, sizeof rows / sizeof *rows, "all optimizers have defaults here");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        float got[2][RIG_MOST] = {{0}}, want[2][RIG_MOST] = {{0}};
+        go_down(rows[i].name, rows[i].given, got);
+        go_down(rows[i].name, rows[i].text, want);
+        ok(memcmp(got, want, sizeof got) == 0, "%s is by itself as with %s",
+           rows[i].name, rows[i].text);
+    }
+}
+
 int
 main(void)
 {
@@ -87,6 +143,7 @@ main(void)
         bail("no reference device");
     specs[0] = rig_spec("matrix", ET_ROLE_MATRIX, 2, (const int64_t[]){6, 4});
     specs[1] = rig_spec("bias", ET_ROLE_OTHER, 1, (const int64_t[]){5});
+    defaults();
     on_device("ref");
     if (et_device_open(cx, "cpu", 0, 1, &dev) == ET_OK)
         on_device("cpu");
