@@ -365,7 +365,7 @@ one_hub(const struct hub *h)
 
 /* The weights in two files, with INDEX, whose %s is the list of tensors. */
 static void
-write_shards(const struct hub *h, int half, const char *second)
+write_shards(const struct hub *h, int half, const char *first, const char *second)
 {
     char *text;
     size_t n;
@@ -376,7 +376,7 @@ write_shards(const struct hub *h, int half, const char *second)
     fprintf(f, "{\"metadata\":{},\"weight_map\":{");
     for (int i = 0; i < h->n; i++)
         fprintf(f, "%s\"%s\":\"%s\"", i ? "," : "", h->tensor[i].name,
-                i < half ? "a.safetensors" : second);
+                i < half ? first : second);
     fprintf(f, "}}");
     fclose(f);
     write_file("model.safetensors.index.json", text, n, false);
@@ -388,22 +388,26 @@ static void
 shards(const struct hub *h)
 {
     static const struct {
-        const char *second, *want;
+        const char *second, *want, *first;
     } wrong[] = {
-        {"c.safetensors", "c.safetensors"},
-        {"../b.safetensors", "is in no file of the folder"},
-        {".b.safetensors", "is in no file of the folder"},
-        {"", "is in no file of the folder"},
-        {"a.safetensors", "tensors, model.safetensors.index.json names"},
+        {"c.safetensors", "c.safetensors", NULL},
+        {"../b.safetensors", "is in no file of the folder", NULL},
+        {"sub/b.safetensors", "is in no file of the folder", NULL},
+        {".b.safetensors", "is in no file of the folder", NULL},
+        {"", "is in no file of the folder", NULL},
+        {"a.safetensors", "tensors, model.safetensors.index.json names", NULL},
+        {"a.safetensors", "' is not in this file by model.safetensors.index.json",
+         "b.safetensors"},
     };
     struct et_model *m;
     write_file("config.json", h->config, strlen(h->config), false);
-    write_shards(h, h->n / 2, "b.safetensors");
+    write_shards(h, h->n / 2, "a.safetensors", "b.safetensors");
     need(cx, et_model_from_folder(cx, scratch_folder(), NULL, &m));
     ok(distance(m, h) < 1e-5, "a model in two files is read as one");
     et_model_free(&m);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        write_shards(h, h->n / 2, wrong[i].second);
+        write_shards(h, h->n / 2, wrong[i].first ? wrong[i].first : "a.safetensors",
+                     wrong[i].second);
         et_status status = et_model_from_folder(cx, scratch_folder(), NULL, &m);
         const char *said = take_error(cx);
         ok(status != ET_OK && strstr(said, wrong[i].want),
@@ -418,6 +422,10 @@ shards(const struct hub *h)
            "an index that says twice where a tensor lies is refused");
     ok(strstr(take_error(cx), "index.json:1: duplicate") != NULL, "with its line");
     char path[ETI_PATH_MAX];
+    write_weights(h, "model.safetensors", 0, h->n);
+    need(cx, et_model_from_folder(cx, scratch_folder(), NULL, &m));
+    ok(distance(m, h) < 1e-5, "a file with all of them is read before an index");
+    et_model_free(&m);
     remove(in_scratch("model.safetensors.index.json", path));
 }
 

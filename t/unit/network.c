@@ -455,7 +455,8 @@ masks(void)
     }
 }
 
-/* A field of a number for each pixel, as masks are, is a channel. */
+/* A field of a number for each pixel, as masks are, is a channel, and one of a number
+ * for each sample a vector of one. */
 static void
 field_of_pixels(void)
 {
@@ -469,37 +470,62 @@ field_of_pixels(void)
                                           .kind = ET_FIELD_VALUES,
                                           .dtype = ET_I32,
                                           .ndim = 2,
-                                          .shape = {2, 3}}};
+                                          .shape = {2, 3}},
+                                         {.name = "hour", .dtype = ET_I32}};
     const struct et_model_facts facts = {.channels = 1,
                                          .height = 2,
                                          .width = 3,
                                          .num_classes = 6,
                                          .field = of,
-                                         .n_fields = 3};
-    const int64_t shape[] = {1, 1, 2, 3}, plane[] = {1, 2, 3};
-    const float in[] = {1, 2, 3, 4, 5, 6}, want[] = {11, 22, 33, 44, 55, 66};
-    const int32_t depths[] = {10, 20, 30, 40, 50, 60};
-    float out[6] = {0};
-    struct et_model *m;
+                                         .n_fields = 4};
+    static const struct {
+        const char *layers;
+        float want[12];
+    } rows[] = {
+        {"[add: depth, flatten: ]",
+         {11, 22, 33, 44, 55, 66, 77, 88, 99, 110, 121, 132}},
+        {"[mul: hour, flatten: ]", {3, 6, 9, 12, 15, 18, 35, 40, 45, 50, 55, 60}},
+        {"[{from: depth, avg_pool2d: {kernel: 1}}, flatten: ]",
+         {10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120}},
+        {"[{from: hour, relu: , as: h}, {add: h, as: two}, add: h,"
+         " concat: [h, two, h, h, two]]",
+         {9, 3, 6, 3, 3, 6, 15, 5, 10, 5, 5, 10}},
+    };
+    const int64_t shape[] = {2, 1, 2, 3}, planes[] = {2, 2, 3}, n = 2;
+    const int32_t hours[] = {3, 5};
+    float in[12];
+    int32_t depths[12];
     struct et_graph *g;
-    struct et_tensor *x, *depth, *y;
-    must(make(NULL, "[add: depth, flatten: ]", &facts, &m));
+    struct et_tensor *x, *depth, *hour;
+    for (int i = 0; i < 12; i++) {
+        in[i] = (float)(i + 1);
+        depths[i] = 10 * (i + 1);
+    }
     must(et_tensor_new(cx, dev, ET_F32, 4, shape, ET_ROW_MAJOR, "x", &x));
-    must(et_tensor_new(cx, dev, ET_I32, 3, plane, ET_ROW_MAJOR, "depth", &depth));
+    must(et_tensor_new(cx, dev, ET_I32, 3, planes, ET_ROW_MAJOR, "depth", &depth));
+    must(et_tensor_new(cx, dev, ET_I32, 1, &n, ET_ROW_MAJOR, "hour", &hour));
     must(et_tensor_write(cx, x, in, sizeof in));
     must(et_tensor_write(cx, depth, depths, sizeof depths));
+    must(et_tensor_write(cx, hour, hours, sizeof hours));
     must(et_graph_new(cx, dev, &g));
-    const struct et_samples samples = {
-        .x = x, .n = 1, .other = {{"depth", depth}}, .n_others = 1};
-    struct et_forward f = {.g = g, .samples = &samples};
-    y = et_model_forward(m, &f, x);
-    must(et_eval(g, &y, 1));
-    must(et_tensor_read(cx, y, out, sizeof out));
-    ok(memcmp(out, want, sizeof want) == 0, "a number for each pixel is a channel");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct et_samples samples = {
+            .x = x, .n = n, .other = {{"depth", depth}, {"hour", hour}}, .n_others = 2};
+        struct et_forward f = {.g = g, .samples = &samples};
+        float out[12] = {0};
+        struct et_model *m;
+        must(make(NULL, rows[i].layers, &facts, &m));
+        struct et_tensor *y = et_model_forward(m, &f, x);
+        must(et_eval(g, &y, 1));
+        must(et_tensor_read(cx, y, out, sizeof out));
+        is_near_array(out, rows[i].want, 12, 0, "fields read by %s", rows[i].layers);
+        et_graph_reset(g);
+        et_model_free(&m);
+    }
     et_graph_free(&g);
     et_tensor_free(&x);
     et_tensor_free(&depth);
-    et_model_free(&m);
+    et_tensor_free(&hour);
 }
 
 /* ---- what is told ---- */

@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <zlib.h>
 
 #include "core/models/weight_file.h"
+#include "core/models/zip.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
@@ -194,10 +196,270 @@ other_byte_order(const char *order)
     et_free(cx, all.data);
 }
 
+/* ---- archives of our own ---- */
+
+struct member {
+    const char *name, *data;
+    const char *own_name; /* in its own header; NULL: the same */
+    int flags, method;
+    int more_stored;   /* bytes that are stored beside those that are said */
+    int past;          /* bytes that are said beside those that are there */
+    int wrong_sum;     /* what its checksum is off by */
+    int own_extra;     /* bytes between its own header and its data */
+    int in64;          /* 1: its bytes, 2: those stored, 4: its place have 64 bits */
+    int other_extra;   /* bytes of another kind of extra field before that */
+    int missing_extra; /* bytes that the extra field is too short */
+};
+
+struct archive {
+    const char *what;
+    struct member m[3];
+    const char *comment;
+    int end64;        /* 1: members, 2: bytes, 4: place of the directory have 64 */
+    int before;       /* bytes before the first member */
+    const char *want; /* what is said; NULL: it is read */
+};
+
+static uint8_t made[4096];
+static size_t n_made;
+
+static void
+put(uint64_t v, int bytes)
+{
+    for (int i = 0; i < bytes; i++)
+        made[n_made++] = (uint8_t)(v >> 8 * i);
+}
+
+static void
+put_text(const char *text)
+{
+    memcpy(made + n_made, text, strlen(text));
+    n_made += strlen(text);
+}
+
+/* What both of a member's headers have alike: flags to sizes. */
+static void
+put_facts(const struct member *m, bool has_64)
+{
+    const uint64_t bytes = strlen(m->data) + (size_t)m->past;
+    put((uint64_t)m->flags, 2);
+    put((uint64_t)m->method, 2);
+    put(0, 4);
+    put(crc32(0, (const Bytef *)m->data, (uInt)strlen(m->data)) + (uLong)m->wrong_sum,
+        4);
+    put(has_64 && m->in64 & 2 ? 0xffffffff : bytes + (uint64_t)m->more_stored, 4);
+    put(has_64 && m->in64 & 1 ? 0xffffffff : bytes, 4);
+}
+
+static void
+put_member(const struct member *m)
+{
+    const char *name = m->own_name ? m->own_name : m->name;
+    put(0x04034b50, 4);
+    put(20, 2);
+    put_facts(m, false);
+    put(strlen(name), 2);
+    put((uint64_t)m->own_extra, 2);
+    put_text(name);
+    for (int i = 0; i < m->own_extra; i++)
+        put('x', 1);
+    put_text(m->data);
+}
+
+static void
+put_entry(const struct member *m, uint64_t place)
+{
+    const uint64_t bytes = strlen(m->data);
+    const int n = (m->in64 & 1) + (m->in64 >> 1 & 1) + (m->in64 >> 2 & 1);
+    const int extra = m->in64 ? 4 + 8 * n - m->missing_extra : 0;
+    put(0x02014b50, 4);
+    put(20, 2);
+    put(20, 2);
+    put_facts(m, true);
+    put(strlen(m->name), 2);
+    put((uint64_t)(extra + (m->other_extra ? 4 + m->other_extra : 0)), 2);
+    put(0, 10);
+    put(m->in64 & 4 ? 0xffffffff : place, 4);
+    put_text(m->name);
+    if (m->other_extra) {
+        put(0x5455, 2);
+        put((uint64_t)m->other_extra, 2);
+        for (int i = 0; i < m->other_extra; i++)
+            put('y', 1);
+    }
+    const size_t at = n_made;
+    if (m->in64) {
+        put(1, 2);
+        put((uint64_t)(extra - 4), 2);
+    }
+    if (m->in64 & 1)
+        put(bytes, 8);
+    if (m->in64 & 2)
+        put(bytes, 8);
+    if (m->in64 & 4)
+        put(place, 8);
+    n_made = at + (size_t)extra;
+}
+
+static int
+make_archive(const struct archive *a)
+{
+    uint64_t place[3];
+    int n = 0;
+    n_made = 0;
+    for (int i = 0; i < a->before; i++)
+        put('b', 1);
+    for (; n < 3 && a->m[n].name; n++) {
+        place[n] = n_made;
+        put_member(&a->m[n]);
+    }
+    const uint64_t at = n_made;
+    for (int i = 0; i < n; i++)
+        put_entry(&a->m[i], place[i]);
+    const uint64_t bytes = n_made - at, end = n_made;
+    if (a->end64) {
+        put(0x06064b50, 4);
+        put(44, 8);
+        put(45, 2);
+        put(45, 2);
+        put(0, 8);
+        put((uint64_t)n, 8);
+        put((uint64_t)n, 8);
+        put(bytes, 8);
+        put(at, 8);
+        put(0x07064b50, 4);
+        put(0, 4);
+        put(end, 8);
+        put(1, 4);
+    }
+    put(0x06054b50, 4);
+    put(0, 4);
+    put(a->end64 & 1 ? 0xffff : (uint64_t)n, 2);
+    put(a->end64 & 1 ? 0xffff : (uint64_t)n, 2);
+    put(a->end64 & 2 ? 0xffffffff : bytes, 4);
+    put(a->end64 & 4 ? 0xffffffff : at, 4);
+    put(a->comment ? strlen(a->comment) : 0, 2);
+    put_text(a->comment ? a->comment : "");
+    return n;
+}
+
+/* The members of Z are those of A. */
+static void
+compare_members(const struct archive *a, int n, const struct eti_file *f,
+                const struct eti_zip *z)
+{
+    is_int(z->n, n, "%s: has its members", a->what);
+    for (int i = 0; i < n; i++) {
+        const struct eti_zip_member *m = eti_zip_find(z, a->m[i].name);
+        const int64_t bytes = (int64_t)strlen(a->m[i].data);
+        struct eti_bytes b;
+        ok(m && m->bytes == bytes && eti_zip_load(z, f, m, bytes, &b) == ET_OK,
+           "%s is there, as long as it is", a->m[i].name);
+        ok(b.n == bytes && memcmp(b.data, a->m[i].data, (size_t)bytes) == 0,
+           "and is what was put in");
+        et_free(cx, b.data);
+        ok(eti_zip_load(z, f, m, bytes - 1, &b) == ET_EFORMAT &&
+               strstr(take_error(cx), "has more than"),
+           "which is more than a byte less");
+    }
+}
+
+#define M(n, ...)                                                                      \
+    {                                                                                  \
+        .name = (n), .data = __VA_ARGS__                                               \
+    }
+#define AB M("a", "first"), M("b", "second one")
+
+static void
+archives(void)
+{
+    static const struct archive table[] = {
+        {.what = "an archive", .m = {AB}},
+        {.what = "one in another order", .m = {M("b", "second one"), M("a", "first")}},
+        {.what = "one behind something else", .m = {AB}, .before = 7},
+        {.what = "one with a comment",
+         .m = {AB},
+         .comment = "PK\5\6 is how an end begins, too"},
+        {.what = "one with 64 bits for its members", .m = {AB}, .end64 = 1},
+        {.what = "one with 64 bits for its directory's bytes", .m = {AB}, .end64 = 2},
+        {.what = "one with 64 bits for its directory's place", .m = {AB}, .end64 = 4},
+        {.what = "own extra fields",
+         .m = {M("a", "first", .own_extra = 28), M("b", "second")}},
+        {.what = "64 bits for bytes",
+         .m = {M("a", "first", .in64 = 3), M("b", "second", .in64 = 1)}},
+        {.what = "64 bits for those stored", .m = {M("a", "first", .in64 = 2)}},
+        {.what = "64 bits for places", .m = {AB, M("c", "third", .in64 = 4)}},
+        {.what = "64 bits for all", .m = {AB, M("c", "third", .in64 = 7)}},
+        {.what = "another extra field",
+         .m = {AB, M("c", "third", .in64 = 7, .other_extra = 9)}},
+        {.what = "an extra field that is too short",
+         .m = {AB, M("c", "third", .in64 = 5, .missing_extra = 8)},
+         .want = "'c': its extra field is damaged"},
+        {.what = "two of a name",
+         .m = {AB, M("a", "third")},
+         .want = "'a' is there twice"},
+        {.what = "two names of one",
+         .m = {M("a", "first", .own_name = "b")},
+         .want = "has another name"},
+        {.what = "a name that is longer",
+         .m = {M("a", "first", .own_name = "aa")},
+         .want = "is not where"},
+        {.what = "an encrypted one",
+         .m = {M("a", "first", .flags = 1)},
+         .want = "encrypted"},
+        {.what = "one with a flag that says nothing",
+         .m = {M("a", "first", .flags = 0x800)}},
+        {.what = "a compressed one",
+         .m = {M("a", "first", .method = 8)},
+         .want = "is compressed"},
+        {.what = "one of two lengths",
+         .m = {M("a", "first", .more_stored = 1)},
+         .want = "is compressed"},
+        {.what = "one that ends past the archive",
+         .m = {M("a", "first", .past = 80)},
+         .want = "'a' ends past the archive"},
+        {.what = "a name with a line in it",
+         .m = {M("a\nb", "first")},
+         .want = "a member's name is damaged"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct eti_file f = {.fd = -1};
+        struct eti_zip z;
+        const int n = make_archive(&table[i]);
+        snprintf(f.path, sizeof f.path, "%s", write_file("z.zip", made, n_made, false));
+        need(cx, eti_file_open(cx, f.path, &f.fd, &f.size));
+        const et_status status = eti_zip_read(cx, &f, &z);
+        if (table[i].want)
+            ok(status == ET_EFORMAT && strstr(take_error(cx), table[i].want),
+               "%s is refused: %s", table[i].what, table[i].want);
+        else if (ok(status == ET_OK, "%s is read", table[i].what))
+            compare_members(&table[i], n, &f, &z);
+        else
+            diag("%s", take_error(cx));
+        eti_zip_release(&z);
+        close(f.fd);
+    }
+    struct archive wrong = {.m = {M("a", "first", .wrong_sum = 1)}};
+    struct eti_file f = {.fd = -1};
+    struct eti_zip z;
+    struct eti_bytes b;
+    make_archive(&wrong);
+    snprintf(f.path, sizeof f.path, "%s", write_file("z.zip", made, n_made, false));
+    need(cx, eti_file_open(cx, f.path, &f.fd, &f.size));
+    need(cx, eti_zip_read(cx, &f, &z));
+    ok(eti_zip_load(&z, &f, eti_zip_find(&z, "a"), 5, &b) == ET_EFORMAT &&
+           strstr(take_error(cx), "is not what its checksum is of"),
+       "a member that is not what was put in is refused");
+    ok(!eti_zip_find(&z, "b"), "what is not there is not found");
+    eti_zip_release(&z);
+    close(f.fd);
+}
+
 int
 main(void)
 {
     cx = need_ctx();
+    archives();
     read_files();
     read_sizes();
     refused_files();

@@ -323,6 +323,16 @@ all_halves(void)
         }
         is_int(changed, 0, "every %s comes back as it was", et_dtype_name(dtypes[k]));
     }
+    /* What becomes infinite is counted, unless it was. */
+    static const double large[] = {INFINITY, -INFINITY, 65519, 65520, -1e5,
+                                   1e38,     3.4e38,    -1e39, NAN};
+    static const enum et_dtype narrow[] = {ET_F16, ET_BF16, ET_F32};
+    static const int64_t overflowed[] = {5, 2, 1};
+    for (int k = 0; k < 3; k++) {
+        float out[9];
+        is_int(eti_narrow(narrow[k], large, 9, out), overflowed[k],
+               "numbers too large for %s are counted", et_dtype_name(narrow[k]));
+    }
 }
 
 static const char *
