@@ -546,6 +546,69 @@ surgery(void)
     drop(class, options);
 }
 
+/* Each moment and each copy goes on as itself, and whoever asks for more than there
+ * are is told. */
+static void
+moves(void)
+{
+    struct et_param_spec old[] = {spec("a", 4, 0), spec("b", 4, 1)};
+    struct et_param_spec new[] = {spec("b", 4, 0), spec("a", 4, 2)};
+    const struct et_optimizer_class *class;
+    struct et_param_space *s, *t;
+    struct et_param_copy *copy[3];
+    struct et_optimizer *opt;
+    struct et_tensor *view;
+    void *options;
+    float v[4];
+    parse("adam lr=.5 weight_decay=.125 amsgrad=true", &class, &options);
+    must(et_param_space_new(cx, dev, old, 2, &s));
+    must(et_optimizer_new(cx, class, options, s, &opt));
+    fails(et_optimizer_move(cx, opt, s), ET_EINVAL, "is on that space already",
+          "an optimizer cannot move to where it is");
+    for (int array = -1; array < 3; array++)
+        for (int i = 0; i < 2; i++) {
+            const float n = (float)(10 * array + i + 20);
+            write_slot(s, array, i, (const float[]){n, n, n, n});
+        }
+    for (int k = 0; k < 3; k++) {
+        must(et_param_copy_new(s, "copy", &copy[k]));
+        fill_tensor(copy[k]->values, (float)(100 + k));
+    }
+    et_param_copy_free(&copy[1]);
+    s->slot[0].updates = 3;
+    s->slot[1].updates = 5;
+    et_optimizer_group(opt, 1)->weight_decay = 0;
+    must(et_param_space_new(cx, dev, new, 2, &t));
+    must(et_optimizer_move(cx, opt, t));
+    et_param_space_free(&s);
+    for (int array = -1; array < 3; array++)
+        for (int i = 0; i < 2; i++) {
+            read_slot(t, array, i, v);
+            is_near(v[3], 10 * array + (1 - i) + 20, 0, "array %d of '%s' goes on",
+                    array, t->slot[i].name);
+        }
+    ok(t->slot[0].updates == 5 && t->slot[1].updates == 3, "with its own updates");
+    for (int k = 0; k < 3; k += 2) {
+        read_flat(copy[k]->values, t, 1, v);
+        ok(v[0] == (float)(100 + k) && copy[k]->space == t && copy[k]->moves == 1,
+           "each copy does");
+    }
+    ok(et_optimizer_group(opt, 1)->weight_decay == 0 &&
+           et_optimizer_group(opt, 2)->weight_decay == .125 &&
+           et_optimizer_group(opt, 2)->lr == .5 &&
+           et_optimizer_group(opt, 2)->initial_lr == .5,
+       "groups stay as they are, and new ones begin as the options say");
+    static const int beyond[][2] = {{3, 0}, {-1, 2}, {0, 2}, {0, -1}};
+    for (int i = 0; i < 4; i++)
+        fails(et_param_space_view(cx, t, beyond[i][0], beyond[i][1], &view), ET_EINVAL,
+              "there is no parameter", "what is not there cannot be viewed");
+    for (int k = 0; k < 3; k += 2)
+        et_param_copy_free(&copy[k]);
+    et_optimizer_free(&opt);
+    et_param_space_free(&t);
+    drop(class, options);
+}
+
 static void
 refusals(void)
 {
@@ -636,6 +699,7 @@ on_device(const char *name)
     without_gradient();
     norms_of_each();
     surgery();
+    moves();
     et_device_close(&dev);
 }
 

@@ -341,6 +341,96 @@ refusals(void)
     refused(&class, "of a rule by tensor", "and flat rules have none");
 }
 
+/* ---- as many states as there may be, and which of them is forgotten ---- */
+
+static const char *const four_names[] = {"a", "b", "c", "d", NULL};
+
+/* State K is of K axes, from none on. */
+static int
+shape_of_four(const void *options, const struct et_param_slot *slot, int k,
+              int64_t *shape)
+{
+    (void)options;
+    (void)slot;
+    for (int axis = 0; axis < k; axis++)
+        shape[axis] = axis + 2;
+    return k;
+}
+
+static int
+    forgotten; /* a state, or -1 - a moment, or -3: the parameter, or 4: nothing */
+
+/* What it is given, plus the number of each. */
+static void
+update_four(struct et_graph *g, struct et_update *u)
+{
+    for (int k = 0; k < 4; k++)
+        if (k != forgotten)
+            u->new_state[k] = et_add_scalar(g, u->state[k], k + 1);
+    for (int k = 0; k < 2; k++)
+        if (-1 - k != forgotten)
+            u->new_moment[k] = et_add_scalar(g, u->moment[k], 10 * (k + 1));
+    if (forgotten != -3)
+        u->new_p = et_sub(g, u->p, u->grad);
+}
+
+static void
+four_states(void)
+{
+    static const char *const two_moments[] = {"m", "v", NULL};
+    static const struct {
+        int forgotten;
+        const char *want;
+    } rows[] = {
+        {0, "new_state of a"},   {1, "new_state of b"},   {3, "new_state of d"},
+        {-1, "new_moment of m"}, {-2, "new_moment of v"}, {-3, "write new_p"},
+    };
+    struct et_optimizer_class class = gram_class();
+    static const bool all[PARAMS] = {true, true, true, true};
+    float grad[PARAMS][RIG_MOST], got[RIG_MOST];
+    struct rig r;
+    class.moments = two_moments;
+    class.states = four_names;
+    class.state_shape = shape_of_four;
+    class.update = update_four;
+    rig_begin_class(&r, cx, dev, &class, "lr=1", specs(), PARAMS);
+    is_int(r.space->n_states, 4, "a rule has up to four states");
+    forgotten = 4;
+    gradients(1, grad);
+    for (int step = 0; step < 2; step++)
+        rig_step(&r, grad);
+    for (int k = 0; k < 4; k++) {
+        const struct et_desc *d = &r.space->state[k][1]->desc;
+        bool right = d->ndim == k && strcmp(r.space->state_name[k], four_names[k]) == 0;
+        read_state(&r, k, 1, got);
+        for (int64_t i = 0; i < et_desc_count(d); i++)
+            right = right && got[i] == (float)(2 * (k + 1));
+        ok(right, "state %s has %d axes, and goes on from step to step", four_names[k],
+           k);
+    }
+    for (int k = 0; k < 2; k++) {
+        struct et_tensor *t;
+        must(et_param_space_view(cx, r.space, k, 3, &t));
+        must(et_tensor_read(cx, t, got, et_desc_bytes(&t->desc)));
+        et_tensor_free(&t);
+        ok(got[0] == (float)(20 * (k + 1)), "and so does moment %d", k);
+    }
+    rig_end(&r);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rig_begin_class(&r, cx, dev, &class, "lr=1", specs(), PARAMS);
+        const int64_t total = r.space->total;
+        forgotten = rows[i].forgotten;
+        ok(et_optimizer_update(r.g, r.opt, et_fill(r.g, ET_F32, 1, &total, 1), all,
+                               NULL) == ET_EINVAL &&
+               strstr(et_error_get(cx)->message, rows[i].want),
+           "an update that does not %s%s is refused",
+           rows[i].want[0] == 'w' ? "" : "write ", rows[i].want);
+        ok(et_graph_status(r.g) == ET_EINVAL, "by its graph");
+        et_error_clear(cx);
+        rig_end(&r);
+    }
+}
+
 /* ---- states go on in a new space where they have the shape ---- */
 
 static int
@@ -404,6 +494,7 @@ on_device(const char *name)
     same_as_flat("adamw", "lr=0.02 weight_decay=0.1");
     same_as_flat("sgd", "lr=0.1 momentum=0.9");
     shapes();
+    four_states();
     skipping();
     surgery();
     refusals();
