@@ -100,6 +100,7 @@ live(const struct et_optimizer_class *type, const void *options,
         must(et_tensor_write(cx, t, h->start + i * EACH, EACH * sizeof(float)));
         et_tensor_free(&t);
     }
+    must(et_optimizer_run_ahead(opt, 1)); /* and is told another number */
     must(et_optimizer_run_ahead(opt, ahead));
     for (int k = 0; k < UPDATES; k++) {
         for (; ahead > 0 && settled < k - ahead; settled++)

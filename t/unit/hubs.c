@@ -429,6 +429,50 @@ shards(const struct hub *h)
     remove(in_scratch("model.safetensors.index.json", path));
 }
 
+/* A leaf whose tensors are three in the file has them all, or keeps what it had. */
+static void
+parts_missing(struct hub *h)
+{
+    static const char *const parts[] = {"query", "key", "value"};
+    static const char leaf[] = "blocks.0.attn.qkv.weight";
+    for (int k = 0; k < 3; k++) {
+        struct et_model *m;
+        char path[ETI_PATH_MAX], name[96];
+        static float was[1 << 16], is[1 << 16];
+        const struct et_model_weights w = {.path =
+                                               in_scratch("model.safetensors", path)};
+        struct et_leaves l;
+        int i = 0;
+        snprintf(name, sizeof name, "vit.encoder.layer.0.attention.attention.%s.weight",
+                 parts[k]);
+        while (i < h->n && strcmp(h->tensor[i].name, name) != 0)
+            i++;
+        if (i == h->n)
+            bail("%s is not in the file", name);
+        const struct tensor dropped = h->tensor[i];
+        h->tensor[i] = h->tensor[h->n - 1];
+        h->tensor[h->n - 1] = dropped;
+        write_file("config.json", h->config, strlen(h->config), false);
+        write_weights(h, "model.safetensors", 0, h->n);
+        need(cx, et_model_from_folder(cx, scratch_folder(), NULL, &m));
+        write_weights(h, "model.safetensors", 0, h->n - 1);
+        is_int(et_model_load_weights(cx, m, path), ET_EFORMAT, "without %s", name);
+        const char *said = take_error(cx);
+        if (!ok(strstr(said, "of 'blocks.0.attn.qkv.weight' a part is missing") != NULL,
+                "a file does not fit"))
+            diag("%s", said);
+        need(cx, et_module_leaves(cx, m->root, ET_PARAM, &l));
+        const int64_t n = et_desc_count(&et_leaves_find(&l, leaf)->param->desc);
+        et_leaves_release(&l);
+        need(cx, et_model_set_param(m, leaf, was, n));
+        need(cx, et_model_load_some_weights(cx, m, &w));
+        need(cx, et_model_get_param(m, leaf, 3, is, n));
+        ok(memcmp(was, is, (size_t)n * sizeof *was) == 0,
+           "and what it is a part of keeps its values");
+        et_model_free(&m);
+    }
+}
+
 /* ---- numbers of a config ---- */
 
 static const char *
@@ -539,6 +583,107 @@ configs(void)
     }
 }
 
+/* What a config says of a model: "gpt2: vocab_size 50257 ...; facts". */
+static const char *
+told_config(const char *text)
+{
+    static char out[1024];
+    struct eti_hub_config c;
+    json_t *root = json_loads(text, 0, NULL);
+    const et_status status = eti_hub_config_parse(cx, "config.json", root, &c);
+    json_decref(root);
+    if (status != ET_OK) {
+        snprintf(out, sizeof out, "%s", take_error(cx));
+        return out;
+    }
+    int n = snprintf(out, sizeof out, "%s:", c.model);
+    for (int i = 0; i < c.n; i++)
+        n += snprintf(out + n, sizeof out - (size_t)n, " %s %s", c.setting[i].name,
+                      c.setting[i].text);
+    snprintf(out + n, sizeof out - (size_t)n, "; %dx%dx%d, %d classes, %d words",
+             (int)c.facts.channels, (int)c.facts.height, (int)c.facts.width,
+             (int)c.facts.num_classes, (int)c.facts.vocab_size);
+    return out;
+}
+
+/* The defaults are those of transformers' configuration_<type>.py. */
+static void
+read_configs(void)
+{
+#define BERT_SIZES                                                                     \
+    "vocab_size 30522 d_model 768 n_layers 12 n_heads 12 max_seq_len 512 dropout 0.1 " \
+    "attention_dropout 0.1 token_types 2"
+#define VIT_REST                                                                       \
+    " n_layers 12 n_heads 12 patch 16 dropout 0.0 attention_dropout 0.0 eps 1e-12 "    \
+    "in_channels 3"
+    static const struct {
+        const char *text, *want;
+    } table[] = {
+        {"{\"model_type\":\"gpt2\"}",
+         "gpt2: vocab_size 50257 max_seq_len 1024 d_model 768 n_layers 12 n_heads 12 "
+         "dropout 0.1 attention_dropout 0.1; 0x0x0, 0 classes, 50257 words"},
+        {"{\"model_type\":\"gpt2\",\"n_embd\":64,\"n_inner\":256,\"n_positions\":32,"
+         "\"n_layer\":3,\"n_head\":4,\"vocab_size\":99,\"resid_pdrop\":"
+         "0.30000000000000004,\"embd_pdrop\":0.30000000000000004,\"attn_pdrop\":0,"
+         "\"activation_function\":\"gelu_pytorch_tanh\",\"layer_norm_epsilon\":"
+         "0.000010}",
+         "gpt2: vocab_size 99 max_seq_len 32 d_model 64 n_layers 3 n_heads 4 dropout "
+         "0.30000000000000004 attention_dropout 0; 0x0x0, 0 classes, 99 words"},
+        {"{\"model_type\":\"gpt2\",\"n_inner\":null,\"embd_pdrop\":0.2}",
+         "config.json: embd_pdrop is 0.2; gpt2 here has 0.1"},
+        {"{\"model_type\":\"bert\"}",
+         "bert: " BERT_SIZES "; 0x0x0, 0 classes, 30522 words"},
+        {"{\"model_type\":\"bert\",\"architectures\":[\"BertLMHeadModel\"]}",
+         "bert: " BERT_SIZES "; 0x0x0, 0 classes, 30522 words"},
+        {"{\"model_type\":\"bert\",\"architectures\":[\"BertForSequenceClassification"
+         "\"]}",
+         "bert_classifier: " BERT_SIZES
+         " num_classes 2; 0x0x0, 2 classes, 30522 words"},
+        {"{\"model_type\":\"bert\",\"architectures\":[\"BertForSequenceClassification"
+         "\"],\"num_labels\":4,\"id2label\":{\"0\":\"a\",\"1\":\"b\",\"2\":\"c\"}}",
+         "bert_classifier: " BERT_SIZES
+         " num_classes 3; 0x0x0, 3 classes, 30522 words"},
+        {"{\"model_type\":\"bert\",\"architectures\":[\"BertForSequenceClassification"
+         "\"],\"num_labels\":1}",
+         "bert_classifier: " BERT_SIZES
+         " loss mse num_classes 1; 0x0x0, 1 classes, 30522 words"},
+        {"{\"model_type\":\"vit\"}", "vit_b16: d_model 768" VIT_REST
+                                     " num_classes 2; 3x224x224, 2 classes, 0 words"},
+        {"{\"model_type\":\"vit\",\"hidden_size\":192,\"intermediate_size\":768,"
+         "\"num_labels\":1}",
+         "vit_ti16: d_model 192" VIT_REST
+         " num_classes 1; 3x224x224, 1 classes, 0 words"},
+        {"{\"model_type\":\"vit\",\"hidden_size\":384,\"intermediate_size\":1536,"
+         "\"image_size\":1}",
+         "vit_s16: d_model 384" VIT_REST " num_classes 2; 3x1x1, 2 classes, 0 words"},
+        {"{\"model_type\":\"vit\",\"hidden_size\":1024,\"intermediate_size\":4096,"
+         "\"image_size\":16777216}",
+         "vit_l16: d_model 1024" VIT_REST
+         " num_classes 2; 3x16777216x16777216, 2 classes, 0 words"},
+        {"{\"model_type\":\"vit\",\"image_size\":16777217}",
+         "config.json: image_size is 16777217, not a count"},
+        {"{\"model_type\":\"resnet\"}",
+         "resnet50: in_channels 3 num_classes 2; 3x0x0, 2 classes, 0 words"},
+        {"{\"model_type\":\"resnet\",\"depths\":[3,4,23,3],\"num_channels\":1}",
+         "resnet101: in_channels 1 num_classes 2; 1x0x0, 2 classes, 0 words"},
+        {"{\"model_type\":\"resnet\",\"depths\":[3,8,36,3]}",
+         "resnet152: in_channels 3 num_classes 2; 3x0x0, 2 classes, 0 words"},
+        {"{\"model_type\":\"resnet\",\"layer_type\":\"basic\",\"hidden_sizes\":"
+         "[64,128,256,512]}",
+         "resnet34: in_channels 3 num_classes 2; 3x0x0, 2 classes, 0 words"},
+        {"{\"model_type\":\"resnet\",\"layer_type\":\"basic\",\"hidden_sizes\":"
+         "[64,128,256,512],\"depths\":[2,2,2,2]}",
+         "resnet18: in_channels 3 num_classes 2; 3x0x0, 2 classes, 0 words"},
+        {"{\"model_type\":\"resnet\",\"layer_type\":\"basic\"}",
+         "config.json: depths, hidden_sizes and layer_type are those of no ResNet "
+         "here: "
+         "18, 34, 50, 101 or 152"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        is_str(told_config(table[i].text), table[i].want, "what is read of %s",
+               table[i].text);
+}
+
 /* What cannot be written as another library's. */
 static void
 forms(void)
@@ -611,6 +756,8 @@ main(void)
         one_hub(&h);
         if (strcmp(h.ours, "gpt2") == 0)
             shards(&h);
+        else if (strncmp(h.ours, "vit", 3) == 0 && strcmp(h.form, "hf") == 0)
+            parts_missing(&h);
         free_hub(&h);
     }
     fclose(f);
@@ -618,6 +765,7 @@ main(void)
     configs();
     numbers();
     one_label();
+    read_configs();
     forms();
     et_device_close(&dev);
     et_ctx_free(&cx);

@@ -273,6 +273,8 @@ misfits(void)
          ": 'fc.weight' is [3,2], model wants [2,3]"},
         {"m.safetensors", "{" BIAS "," T("fc.weight", "F32", "[6]", 8, 32) "}", 32,
          ": 'fc.weight' is [6], model wants [2,3]"},
+        {"m.safetensors", "{" T("fc.bias", "F32", "[2,1]", 0, 8) "," WEIGHT "}", 32,
+         ": 'fc.bias' is [2,1], model wants [2]"},
         {"m.safetensors", "{}", 0,
          ": 'fc.weight' is missing, model wants [2,3] (and 1 more that do not fit)"},
         {"m.safetensors", "{" BIAS "," WEIGHT "}", 31,
