@@ -69,6 +69,11 @@ put_node(const struct et_node *n)
         put(" %g", ((const struct et_norm_attr *)n->attr)->eps);
     } else if (n->op->id == ET_OP_sdpa) {
         put("%s", ((const struct et_sdpa_attr *)n->attr)->causal ? " causal" : "");
+    } else if (n->op->id == ET_OP_concat) {
+        const int64_t first = n->in[0]->desc.shape[1];
+        for (int i = 1; i < n->n_in; i++)
+            if (n->in[i]->desc.shape[1] != first)
+                put(" %lld+%lld", (long long)first, (long long)n->in[i]->desc.shape[1]);
     } else if (n->op->id == ET_OP_resize2d) {
         put(" mode %d", ((const struct et_resize_attr *)n->attr)->mode);
     }
@@ -390,7 +395,7 @@ static const struct {
      {"n_layers", "1", "d_model", "8", "n_heads", "2", "dropout", "0.25",
       "attention_dropout", "0.125", NULL},
      {.channels = 3, .height = 32, .width = 48, .num_classes = 5},
-     "conv2d 8x2x3 s16x16 p0x0 k16; concat 7x8; add 7x8; "
+     "conv2d 8x2x3 s16x16 p0x0 k16; concat 7x8 1+6; add 7x8; "
      "dropout 7x8 0.25 #0; layer_norm 7x8 1e-06; matmul 7x24; "
      "mul_scalar 2x7x4; matmul 2x7x7; softmax 2x7x7; "
      "dropout 2x7x7 0.125 #1; matmul 2x7x4; copy 7x2x4; matmul 7x8; "
@@ -515,7 +520,7 @@ static const struct {
      "conv2d 256x1x1 s1x1 p0x0 k1; resize2d 256x4x6 mode 1; "
      "concat 1280x4x6; conv2d 256x4x6 s1x1 p0x0 k1; "
      "dropout 256x4x6 0.25 #0; resize2d 256x16x24 mode 1; "
-     "conv2d 48x16x24 s1x1 p0x0 k1; concat 304x16x24; "
+     "conv2d 48x16x24 s1x1 p0x0 k1; concat 304x16x24 256+48; "
      "conv2d 256x16x24 s1x1 p1x1 k3; conv2d 256x16x24 s1x1 p1x1 k3; "
      "conv2d 5x16x24 s1x1 p0x0 k1; resize2d 5x64x96 mode 1; ",
      "conv2d dropout resize2d concat",
