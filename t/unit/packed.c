@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "etude/functional.h"
 #include "etude/model.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -15,7 +16,7 @@ static struct et_device *dev;
 
 struct sequence {
     int64_t n;
-    const int32_t *token, *document, *position; /* the last two may be NULL */
+    const int32_t *token, *document, *position, *mask; /* all but token may be NULL */
 };
 
 /* What the model computes of a sequence, and how its sum of squares pulls at the token
@@ -62,7 +63,7 @@ compute(struct et_model *m, const struct sequence *s, bool training,
     const int64_t key[2] = {12345, 0};
     struct et_graph *g;
     struct et_tensor *rng, *x = row_of(s->token, s->n), *document = NULL,
-                           *position = NULL;
+                           *position = NULL, *mask = NULL;
     struct et_samples samples = {.x = x, .n = 1};
     need(cx, et_graph_new(cx, dev, &g));
     need(cx, et_tensor_new(cx, dev, ET_I64, 1, (const int64_t[]){2}, ET_ROW_MAJOR,
@@ -77,6 +78,11 @@ compute(struct et_model *m, const struct sequence *s, bool training,
         position = row_of(s->position, s->n);
         samples.other[samples.n_others++] =
             (struct et_named_tensor){"position", position};
+    }
+    if (s->mask) {
+        mask = row_of(s->mask, s->n);
+        samples.other[samples.n_others++] =
+            (struct et_named_tensor){"attention_mask", mask};
     }
     struct et_forward f = {
         .g = g, .training = training, .rng = rng, .samples = &samples};
@@ -94,6 +100,7 @@ compute(struct et_model *m, const struct sequence *s, bool training,
     et_tensor_free(&x);
     et_tensor_free(&document);
     et_tensor_free(&position);
+    et_tensor_free(&mask);
     et_tensor_free(&rng);
 }
 
@@ -115,10 +122,11 @@ one_model(const char *what, const char *name, const char *key, const char *value
     static const int32_t position[T] = {0, 1, 2, 3, 4, 0, 1, 2};
     static struct computed packed, whole, first, second;
     struct et_model *m = make_model(name, key, value);
-    compute(m, &(struct sequence){T, token, document, position}, training, &packed);
-    compute(m, &(struct sequence){T, token, NULL, NULL}, training, &whole);
-    compute(m, &(struct sequence){FIRST, token, NULL, NULL}, training, &first);
-    compute(m, &(struct sequence){T - FIRST, token + FIRST, NULL, NULL}, training,
+    compute(m, &(struct sequence){T, token, document, position, NULL}, training,
+            &packed);
+    compute(m, &(struct sequence){T, token, NULL, NULL, NULL}, training, &whole);
+    compute(m, &(struct sequence){FIRST, token, NULL, NULL, NULL}, training, &first);
+    compute(m, &(struct sequence){T - FIRST, token + FIRST, NULL, NULL, NULL}, training,
             &second);
     et_model_free(&m);
     ok(distance(packed.y, first.y, FIRST * WORDS) < 1e-5 &&
@@ -132,6 +140,41 @@ one_model(const char *what, const char *name, const char *key, const char *value
        "%s: without the fields the second sees the first", what);
 }
 
+/* Padding behind a text, and between two, is not attended to, beside whatever else
+ * hides tokens or weighs how far they are apart. */
+static void
+padded(bool alibi)
+{
+    static const int32_t token[T] = {1, 2, 3, 4, 5, 6, 7, 8};
+    static const int32_t document[T] = {1, 1, 1, 1, 1, 2, 2, 2};
+    static const int32_t position[T] = {0, 1, 2, 3, 4, 0, 1, 2};
+    static const int32_t behind[T] = {1, 1, 1, 1, 1, 0, 0, 0};
+    static const int32_t within[T] = {1, 1, 1, 0, 0, 1, 1, 1};
+    static struct computed end, both, whole, first, third, second;
+    const char *what = alibi ? "bert with ALiBi" : "bert";
+    struct et_model *m = make_model("bert", NULL, NULL);
+    int n;
+    if (alibi) {
+        need(cx, et_apply_alibi(cx, m->root, T, &n));
+        need(cx, et_module_bind(cx, m->root, dev, ET_PARAM | ET_BUFFER, 3));
+    }
+    compute(m, &(struct sequence){T, token, NULL, NULL, behind}, false, &end);
+    compute(m, &(struct sequence){T, token, document, position, within}, false, &both);
+    compute(m, &(struct sequence){T, token, NULL, NULL, NULL}, false, &whole);
+    compute(m, &(struct sequence){FIRST, token, NULL, NULL, NULL}, false, &first);
+    compute(m, &(struct sequence){3, token, NULL, NULL, NULL}, false, &third);
+    compute(m, &(struct sequence){T - FIRST, token + FIRST, NULL, NULL, NULL}, false,
+            &second);
+    et_model_free(&m);
+    ok(distance(end.y, first.y, FIRST * WORDS) < 1e-5,
+       "%s: a text with padding is as without", what);
+    const double counts = distance(end.y, whole.y, FIRST * WORDS);
+    ok(counts > 1e-4, "%s: which otherwise would count (%g)", what, counts);
+    ok(distance(both.y, third.y, 3 * WORDS) < 1e-5 &&
+           distance(both.y + FIRST * WORDS, second.y, (T - FIRST) * WORDS) < 1e-5,
+       "%s: so is each of two texts in a row", what);
+}
+
 int
 main(void)
 {
@@ -142,6 +185,8 @@ main(void)
     one_model("gpt2 with scores as an array", "gpt2", "attention_dropout", "1e-12",
               true);
     one_model("bert", "bert", NULL, NULL, false);
+    padded(false);
+    padded(true);
     et_device_close(&dev);
     et_ctx_free(&cx);
     return done();
