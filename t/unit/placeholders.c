@@ -114,13 +114,14 @@ test_depth(const struct eti_variable *v)
     static const int too_many[] = {65, 100, 1000, 4000};
     struct et_error why;
     double x;
-    char row[8192] = "0";
+    char row[8192];
+    int used = snprintf(row, sizeof row, "0");
     ok(read_nested(64, v, &why) == ET_OK, "64 brackets are read");
     for (size_t i = 0; i < sizeof too_many / sizeof *too_many; i++)
         ok(read_nested(too_many[i], v, &why) == ET_EINVAL, "%d are too many",
            too_many[i]);
     for (int i = 0; i < 200; i++)
-        strcat(row, " + -(1)");
+        used += snprintf(row + used, sizeof row - (size_t)used, " + -(1)");
     ok(eti_formula(row, v, 2, &x, &why) == ET_OK && x == -200,
        "beside each other there may be more");
 }
