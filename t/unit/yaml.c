@@ -327,6 +327,22 @@ test_last_alias(void)
     }
 }
 
+/* Anchors whose names begin with each other's, before and behind, and one that is told
+ * twice. */
+static void
+test_alias_names(void)
+{
+    struct et_value *v = read_text("a: &x 1\nb: &xy 2\nc: &xyz 3\n"
+                                   "d: [*x, *xy, *xyz]\n"
+                                   "e: &xy 5\nf: [*x, *xy, *xyz]\n");
+    static const int64_t want[] = {1, 2, 3, 1, 5, 3};
+    int64_t got[6];
+    for (int i = 0; i < 6; i++)
+        got[i] = eti_value_at(eti_value_get(v, i < 3 ? "d" : "f"), i % 3)->i;
+    ok(errors.total == 0 && memcmp(got, want, sizeof want) == 0,
+       "an alias is the last anchor before it that has its whole name");
+}
+
 /* ---- attacks ---- */
 
 static double
@@ -442,6 +458,7 @@ main(void)
     test_refusals();
     test_limits();
     test_last_alias();
+    test_alias_names();
     test_attacks();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
