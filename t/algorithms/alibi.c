@@ -97,6 +97,13 @@ test_batch(struct formula *f)
     refused(f->cx, et_alibi_batch(f->g, &y, 0.1), "as are pieces of no token");
     et_graph_reset(f->g);
     et_tensor_free(&x);
+    /* 7 by 0.28 is a little below 25. */
+    static int32_t few[7 * 25];
+    x = y = integers(f, few, ET_SHAPE(7, 25));
+    need(f->cx, et_alibi_batch(f->g, &y, 0.28));
+    ok(y->desc.shape[0] == 25 && y->desc.shape[1] == 7, "seven rows become 25");
+    et_graph_reset(f->g);
+    et_tensor_free(&x);
     /* 100 times 0.29 is a little below 29, and 29 by it a little above 100. */
     static int32_t zeros[29 * 100];
     x = y = integers(f, zeros, ET_SHAPE(29, 100));
@@ -104,6 +111,84 @@ test_batch(struct formula *f)
     ok(y->desc.shape[0] == 100 && y->desc.shape[1] == 29, "a fraction may be rounded");
     et_graph_reset(f->g);
     et_tensor_free(&x);
+}
+
+/* All fields of a batch are cut, and its rows counted. */
+static void
+test_fields(struct formula *f)
+{
+    static const struct et_model_class language = {.task = ET_TASK_LANGUAGE};
+    static const struct et_model_class classifier = {.task = ET_TASK_CLASSIFICATION};
+    struct et_model model = {.type = &language};
+    struct et_algorithm *a = algorithm(
+        f->cx, "alibi",
+        OPTIONS("max_sequence_length", "8", "train_sequence_length_scaling", "0.5"));
+    int32_t v[24];
+    for (int i = 0; i < 24; i++)
+        v[i] = 5 * i;
+    struct et_tensor *x = integers(f, v, ET_SHAPE(3, 8));
+    const struct et_samples all = {.x = x,
+                                   .target = x,
+                                   .n = 3,
+                                   .other = {{"mask", x}, {"place", x}},
+                                   .n_others = 2};
+    struct et_state s = {.cx = f->cx, .graph = f->g, .model = &model, .batch = all};
+    ok(a->type->match(a, ET_EVENT_AFTER_DATALOADER, &s), "sequences are cut");
+    need(f->cx, a->type->apply(a, ET_EVENT_AFTER_DATALOADER, &s, NULL));
+    struct et_tensor *got[] = {s.batch.x, s.batch.target, s.batch.other[0].tensor,
+                               s.batch.other[1].tensor};
+    int right = 0;
+    for (int i = 0; i < 4; i++)
+        right += got[i]->desc.shape[0] == 6 && got[i]->desc.shape[1] == 4;
+    is_int(right, 4, "all fields of a batch become six rows of 4 tokens");
+    is_int(s.batch.n, 6, "of which there are six");
+    model.type = &classifier;
+    ok(!a->type->match(a, ET_EVENT_AFTER_DATALOADER, &s),
+       "batches of another task stay as they are");
+    et_graph_reset(f->g);
+    et_tensor_free(&x);
+    et_algorithm_free(&a);
+}
+
+/* The length of the biases of ROOT's first attention; 0: it has none. */
+static int64_t
+length_of_bias(struct et_ctx *cx, struct et_module *root)
+{
+    int64_t length = 0;
+    struct et_leaves l;
+    need(cx, et_module_leaves(cx, root, ET_BUFFER, &l));
+    for (int i = 0; i < l.n && !length; i++)
+        if (strstr(l.v[i].name, "alibi"))
+            length = l.v[i].param->desc.shape[3];
+    et_leaves_release(&l);
+    return length;
+}
+
+/* Where a model had biases before the method came, they are what they were when it
+ * goes. */
+static void
+test_undo(struct et_ctx *cx)
+{
+    struct run r;
+    int n;
+    run_prepare(&r, cx, &(struct run_setup){.n = 4});
+    struct et_module *mlp = r.model->root;
+    run_start(&r);
+    r.model->root = bert(cx);
+    need(cx, et_apply_alibi(cx, r.model->root, LENGTH, &n));
+    need(cx, et_state_follow_surgery(r.state));
+    struct et_algorithm *a =
+        algorithm(cx, "alibi", OPTIONS("max_sequence_length", "9"));
+    need(cx, a->type->apply(a, ET_EVENT_INIT, r.state, NULL));
+    is_int(length_of_bias(cx, r.model->root), 9, "a bias becomes longer");
+    need(cx, a->type->undo(a, r.state));
+    is_int(length_of_bias(cx, r.model->root), LENGTH, "and what it was before");
+    a->type->close(a);
+    et_algorithm_free(&a);
+    et_module_free(&r.model->root);
+    r.model->root = mlp;
+    need(cx, et_state_follow_surgery(r.state));
+    run_close(&r);
 }
 
 static int warnings;
@@ -147,7 +232,9 @@ main(void)
     test_golden(&f, bert(cx), "alibi_bert");
     test_bias(cx);
     test_batch(&f);
+    test_fields(&f);
     formula_close(&f);
     test_others(cx);
+    test_undo(cx);
     return finish(cx);
 }

@@ -40,6 +40,9 @@ test_values(struct et_ctx *cx)
                   "the norm comes down to the threshold");
     clip(&f, ET_CLIP_NORM, 9, 0, ET_SHAPE(2), (float[]){0, 0}, (float[]){3, 4}, got);
     ok(got[0] == 3 && got[1] == 4, "a smaller norm stays");
+    clip(&f, ET_CLIP_NORM, 1e-6, 0, ET_SHAPE(2), (float[]){0, 0}, (float[]){0, 1e-6f},
+         got);
+    is_near(got[1], 5e-7, 1e-12, "1e-6 is added to a norm");
     clip(&f, ET_CLIP_VALUE, 2, 0, ET_SHAPE(3), (float[]){0, 0, 0}, (float[]){-3, 1, 4},
          got);
     is_near_array(got, (float[]){-2, 1, 2}, 3, 0, "values are clamped");
@@ -58,6 +61,9 @@ test_values(struct et_ctx *cx)
         ok(got[0] == cases[i][2], "without a floor w = %g, g = %g gives 0",
            (double)cases[i][0], (double)cases[i][1]);
     }
+    clip(&f, ET_CLIP_ADAPTIVE, .5, 0, ET_SHAPE(1), (float[]){2e-6f}, (float[]){1e-5f},
+         got);
+    is_near(got[0], 1e-6, 1e-11, "a gradient that is small is clipped, too");
     clip(&f, ET_CLIP_ADAPTIVE, .5, 1e-3, ET_SHAPE(1), (float[]){0}, (float[]){1}, got);
     is_near(got[0], 5e-4, 1e-9, "with one a weight of zero still trains");
     formula_close(&f);

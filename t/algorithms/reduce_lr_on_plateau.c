@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/checkpoint/archive.h"
 #include "core/trainer/trainer_impl.h"
 #include "t/unit/rig.h"
 
@@ -144,6 +145,109 @@ test_negative(struct et_ctx *cx)
     }
 }
 
+/* A value that is better by the threshold and no more is no better. */
+static void
+test_edges(struct et_ctx *cx)
+{
+    static const double values[] = {NAN, 1, 1.25, 1.5, NAN, 1.5};
+    static const double want[] = {.5, .5, .25, .25, .125, .0625};
+    struct et_algorithm *a =
+        algorithm(cx, "reduce_lr_on_plateau",
+                  OPTIONS(WATCHED, "comp", "greater", "threshold_mode", "abs",
+                          "threshold", "0.25", "factor", "0.5", "patience", "0"));
+    struct scene sc;
+    double min_rate;
+    scene_open(&sc, cx);
+    scale(&sc, a, &min_rate);
+    for (int i = 0; i < 6; i++) {
+        judge(&sc, a, values[i]);
+        is_near(scale(&sc, a, &min_rate), want[i], 0, "behind value %d, which is %g", i,
+                values[i]);
+    }
+    et_log_free(&sc.t.state.log);
+    et_algorithm_free(&a);
+}
+
+/* *A saved, and another one in its place that goes on from there. */
+static void
+resume(struct et_ctx *cx, struct et_state *s, struct et_algorithm **a,
+       const char *const *options)
+{
+    struct et_algorithm *next = algorithm(cx, "reduce_lr_on_plateau", options);
+    struct et_archive saved = {0};
+    eti_archive_begin(&saved, cx);
+    need(cx, (*a)->type->archive(*a, s, &saved));
+    need(cx, eti_archive_end(&saved));
+    need(cx, eti_archive_sort(&saved));
+    saved.mode = ET_ARCHIVE_LOAD;
+    need(cx, next->type->archive(next, s, &saved));
+    eti_archive_release(&saved);
+    et_algorithm_free(a);
+    *a = next;
+}
+
+/* A run that goes on behind any of its values has the rates that it would have had. */
+static void
+test_resumed(struct et_ctx *cx)
+{
+    enum { N = 12 };
+    static const double values[N] = {.6, .5, .7, .6, .5, .4, .3, .5, .6, .5, .65, .65};
+    const char *const *o = OPTIONS(WATCHED, "comp", "greater", "factor", "0.5",
+                                   "patience", "2", "cooldown", "2", "min_lr", "0.01");
+    double want[N], min_rate;
+    for (int stop = -1; stop < N; stop++) {
+        struct et_algorithm *a = algorithm(cx, "reduce_lr_on_plateau", o);
+        struct scene sc;
+        int same = 0;
+        scene_open(&sc, cx);
+        scale(&sc, a, &min_rate);
+        for (int i = 0; i < N; i++) {
+            judge(&sc, a, values[i]);
+            if (i == stop)
+                resume(cx, &sc.t.state, &a, o);
+            double got = scale(&sc, a, &min_rate);
+            want[i] = stop < 0 ? got : want[i];
+            same += got == want[i];
+        }
+        is_int(same, N, "stopped behind value %d the rates are the same", stop);
+        et_log_free(&sc.t.state.log);
+        et_algorithm_free(&a);
+    }
+    ok(want[4] == 1 && want[5] == .5 && want[N - 1] == .25, "they fall twice: %g %g %g",
+       want[4], want[5], want[N - 1]);
+}
+
+static char told[256];
+
+static void
+keep_text(struct et_sink *sink, const struct et_record *r)
+{
+    (void)sink;
+    snprintf(told, sizeof told, "%s", r->text ? r->text : "");
+}
+
+static void
+test_told(struct et_ctx *cx)
+{
+    struct et_algorithm *a = algorithm(
+        cx, "reduce_lr_on_plateau",
+        OPTIONS(WATCHED, "comp", "greater", "factor", "0.25", "patience", "0"));
+    struct et_sink sink = {.write = keep_text};
+    struct scene sc;
+    double min_rate;
+    scene_open(&sc, cx);
+    et_log_free(&sc.t.state.log);
+    need(cx, et_log_new(cx, &sink, &sc.t.state.log));
+    scale(&sc, a, &min_rate);
+    judge(&sc, a, .625);
+    judge(&sc, a, .5);
+    ok(strstr(told, "Accuracy of eval ") && strstr(told, " 0.625;") &&
+           strstr(told, " 0.25 "),
+       "the log has the metric, its best value and what is left of the rate: %s", told);
+    et_log_free(&sc.t.state.log);
+    et_algorithm_free(&a);
+}
+
 /* ---- a run ---- */
 
 enum { MOST = 16 };
@@ -226,6 +330,9 @@ main(void)
     struct et_ctx *cx = need_ctx();
     test_golden(cx);
     test_negative(cx);
+    test_edges(cx);
+    test_resumed(cx);
+    test_told(cx);
     test_rates(cx);
     test_scales(cx);
     const char *why =

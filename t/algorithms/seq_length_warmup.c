@@ -33,6 +33,11 @@ test_lengths(struct et_ctx *cx)
     is_int(length, 64, "duration 0 is no warm-up");
     need(cx, et_seq_length(cx, 0, 10, .5, 64, 64, 8, &length));
     is_int(length, 64, "nor are equal lengths");
+    for (int i = 0; i < 5; i++) {
+        need(cx, et_seq_length(cx, i, 10, .3, 8, 32, 8, &length));
+        is_int(length, i < 3 ? 8 + 8 * i : 32,
+               "with as many increments as batches each batch is longer");
+    }
     refused(cx, et_seq_length(cx, 0, 100, .3, 8, 1024, 8, &length),
             "more increments than batches are refused");
     refused(cx, et_seq_length(cx, 0, 100, .3, 8, 16, 32, &length),
@@ -166,6 +171,91 @@ test_batches(struct formula *f)
     release(&all);
 }
 
+/* A field that has six numbers for each token, of batch_of's rows. */
+static void
+test_wide_fields(struct formula *f)
+{
+    enum { WIDE = 6, LENGTH = 3 };
+    static const int end[N] = {6, 2, 0}, place[N] = {2, 2, 0};
+    float v[N * T * WIDE], got[N * LENGTH * WIDE];
+    struct et_samples all = batch_of(f), s;
+    int right = 0;
+    for (int i = 0; i < N * T * WIDE; i++)
+        v[i] = (float)i;
+    struct et_tensor *wide = reals(f, v, ET_SHAPE(N, T, WIDE));
+    struct et_tensor *square = et_reshape(f->g, wide, ET_SHAPE(N, T, 3, 2));
+    all.other[1] = (struct et_named_tensor){"wide", square};
+    all.n_others = 2;
+    s = all;
+    need(f->cx, et_set_batch_sequence_length(f->g, &s, LENGTH, true, true));
+    struct et_tensor *cut = s.other[1].tensor;
+    ok(cut->desc.ndim == 4 && cut->desc.shape[2] == 3 && cut->desc.shape[3] == 2,
+       "a token's numbers keep their shape");
+    evaluate(f, et_reshape(f->g, cut, ET_SHAPE(N * LENGTH * WIDE)), got,
+             N * LENGTH * WIDE);
+    for (int i = 0; i < N * LENGTH * WIDE; i++) {
+        int row = i / (LENGTH * WIDE), column = i / WIDE % LENGTH;
+        int from = column == place[row] ? end[row] : column;
+        right += got[i] == v[(row * T + from) * WIDE + i % WIDE];
+    }
+    is_int(right, N * LENGTH * WIDE, "those of a row's end move with it");
+    et_graph_reset(f->g);
+    all.other[1].tensor = wide;
+    s = all;
+    refused(f->cx, et_set_batch_sequence_length(f->g, &s, LENGTH, false, false),
+            "segments have one number for each token");
+    struct et_tensor *mask = all.other[0].tensor;
+    s = all;
+    s.other[0].tensor = wide;
+    refused(f->cx, et_set_batch_sequence_length(f->g, &s, LENGTH, true, true),
+            "and so has a mask");
+    et_graph_reset(f->g);
+    s = all;
+    s.n_others = 0;
+    s.target = integers(f, (int32_t[(N + 1) * T]){0}, ET_SHAPE(N + 1, T));
+    refused(f->cx, et_set_batch_sequence_length(f->g, &s, LENGTH, false, false),
+            "segments need as many rows of each field");
+    et_graph_reset(f->g);
+    et_tensor_free(&s.target);
+    s.target = all.target;
+    need(f->cx, et_set_batch_sequence_length(f->g, &s, LENGTH, false, true));
+    is_int(s.n, N * T / LENGTH, "segments have no end to keep, and need no mask");
+    et_graph_reset(f->g);
+    et_tensor_free(&wide);
+    all.other[0].tensor = mask;
+    release(&all);
+}
+
+/* Of 10 batches 8 are longer and longer, from 2 tokens to 6 by 2. */
+static void
+test_told(struct formula *f, const char *truncate, int64_t rows)
+{
+    struct et_algorithm *a =
+        algorithm(f->cx, "seq_length_warmup",
+                  OPTIONS("duration", "0.8", "min_seq_length", "2", "max_seq_length",
+                          "6", "step_size", "2", "truncate", truncate));
+    struct et_samples all = batch_of(f);
+    struct et_state s = {.cx = f->cx,
+                         .graph = f->g,
+                         .max_duration = ET_BATCHES(10),
+                         .timestamp = {.batch = 5, .batch_in_epoch = 1},
+                         .batch = all,
+                         .full = all};
+    struct et_log *log;
+    double length = 0, n = 0;
+    need(f->cx, et_log_new(f->cx, NULL, &log));
+    need(f->cx, a->type->apply(a, ET_EVENT_AFTER_DATALOADER, &s, log));
+    (void)et_log_find(log, "seq_length_warmup/curr_seq_len", &length);
+    (void)et_log_find(log, "seq_length_warmup/curr_bs", &n);
+    is_int((int64_t)length, 4, "the sixth batch of the run has sequences of four");
+    is_int((int64_t)n, rows, "truncate %s: in so many rows", truncate);
+    is_int(s.batch.n, rows, "which is what the batch has");
+    et_log_free(&log);
+    et_graph_reset(f->g);
+    release(&all);
+    et_algorithm_free(&a);
+}
+
 /* ---- a run ---- */
 
 #define WARMUP                                                                         \
@@ -241,6 +331,9 @@ main(void)
     formula_open(&f, cx);
     test_golden_batches(&f);
     test_batches(&f);
+    test_wide_fields(&f);
+    test_told(&f, "true", N);
+    test_told(&f, "false", N * T / 4);
     formula_close(&f);
     test_run(cx);
     ok(strstr(refusal(cx, "seq_length_warmup",

@@ -381,6 +381,93 @@ test_warmup(struct et_ctx *cx)
     recipe_close(&r);
 }
 
+/* How many parameters of the branch of block B, and of its shortcut, have GATE. */
+static void
+count_gates(struct et_ctx *cx, struct et_module *b, const struct et_gate *gate,
+            int *branch, int *shortcut)
+{
+    struct et_leaves l;
+    *branch = *shortcut = 0;
+    need(cx, et_module_leaves(cx, b, ET_PARAM, &l));
+    for (int i = 0; i < l.n; i++)
+        if (l.v[i].param->gate == gate)
+            ++*(strstr(l.v[i].name, "downsample") ? shortcut : branch);
+    et_leaves_release(&l);
+}
+
+/* The gates are those of the method that came last, and go with it alone. */
+static void
+test_gates(struct formula *f)
+{
+    struct et_module *m = bottlenecks(f->cx);
+    struct et_bottleneck_module *b = (struct et_bottleneck_module *)block_of(m, 0);
+    int branch, shortcut;
+    struct et_stochastic_depth *first =
+        apply(f, m, ET_STOCHASTIC_BLOCK, .5, ET_DROP_UNIFORM);
+    struct et_stochastic_depth *last =
+        apply(f, m, ET_STOCHASTIC_BLOCK, .5, ET_DROP_UNIFORM);
+    const struct et_gate *gate = b->gate;
+    et_stochastic_depth_free(&first);
+    count_gates(f->cx, &b->base, gate, &branch, &shortcut);
+    ok(gate && b->gate == gate && branch == 9 && shortcut == 0,
+       "three filters and six numbers of norms have the gate of their block (%d, %d)",
+       branch, shortcut);
+    et_stochastic_depth_free(&last);
+    count_gates(f->cx, &b->base, NULL, &branch, &shortcut);
+    ok(!b->gate && branch == 9, "and none without the method");
+    first = apply(f, m, ET_STOCHASTIC_BLOCK, .5, ET_DROP_UNIFORM);
+    last = apply(f, m, ET_STOCHASTIC_SAMPLE, .5, ET_DROP_UNIFORM);
+    ok(!b->gate && b->drops_samples, "a block that drops samples has no gate");
+    et_stochastic_depth_free(&last);
+    et_stochastic_depth_free(&first);
+    et_module_free(&m);
+}
+
+/* The method at rest leaves out nothing until the next batch begins; taken back it
+ * never does. */
+static void
+test_rest(struct et_ctx *cx, const char *method)
+{
+    struct recipe_run r;
+    struct et_log *log;
+    char text[1024];
+    double n = 0, rate = 0;
+    int open = 0, drops = 0;
+    snprintf(text, sizeof text,
+             RUN("4ba", ADAM) METHOD
+             "drop_rate: 1.0, drop_distribution: uniform, stochastic_method: %s}\n",
+             method);
+    recipe_open(&r, cx, text, &(struct recipe_choice){.grad_accum = 1});
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(2)));
+    struct et_state *s = r.state;
+    struct et_algorithm *a = s->algorithms[0];
+    need(cx, et_log_new(cx, NULL, &log));
+    need(cx, a->type->apply(a, ET_EVENT_BATCH_START, s, log));
+    ok(et_log_find(log, "stochastic_depth/drop_rate", &rate) && rate == 1,
+       "%s: the rate is logged", method);
+    need(cx, a->type->settle(a, s));
+    for (int i = 0; i < 3; i++) {
+        struct et_bottleneck_module *b =
+            (struct et_bottleneck_module *)block_of(s->model->root, i);
+        open += b->drop_rate == 0 && !(b->gate && b->gate->is_closed);
+    }
+    is_int(open, 3, "%s: at rest no block is left out", method);
+    need(cx, a->type->apply(a, ET_EVENT_INIT, s, log));
+    ok(et_log_find(log, "stochastic_depth/num_stochastic_layers", &n) && n == 3,
+       "%s: three blocks are counted", method);
+    need(cx, a->type->undo(a, s));
+    open = 0;
+    for (int i = 0; i < 3; i++) {
+        struct et_bottleneck_module *b =
+            (struct et_bottleneck_module *)block_of(s->model->root, i);
+        open += b->drop_rate == 0 && !b->gate;
+        drops += b->drops_samples;
+    }
+    ok(open == 3 && drops == 0, "%s: taken back it has left nothing", method);
+    et_log_free(&log);
+    recipe_close(&r);
+}
+
 static void
 test_options(struct et_ctx *cx)
 {
@@ -398,6 +485,13 @@ test_options(struct et_ctx *cx)
                       OPTIONS(layer, "ResNetBottleneck", "drop_warmup", "3ba")),
               "3ba"),
        "a warm-up in batches is refused");
+    ok(strstr(refusal(cx, "stochastic_depth",
+                      OPTIONS(layer, "ResNetBottleneck", "drop_warmup", "0.5ep")),
+              "0.5ep"),
+       "so is one in epochs, however short");
+    is_str(refusal(cx, "stochastic_depth",
+                   OPTIONS(layer, "ResNetBottleneck", "drop_warmup", "1dur")),
+           "", "the whole run may be one");
     ok(*refusal(cx, "stochastic_depth",
                 OPTIONS(layer, "ResNetBottleneck", "drop_rate", "1.1")),
        "so is a rate above 1");
@@ -415,10 +509,13 @@ main(void)
     test_evaluation(&f);
     test_samples(&f);
     test_share(&f);
+    test_gates(&f);
     formula_close(&f);
     test_run(cx);
     test_rate_0(cx);
     test_warmup(cx);
+    test_rest(cx, "block");
+    test_rest(cx, "sample");
     test_options(cx);
     check_told(cx, "stochastic_depth", OPTIONS("target_layer_name", "ResNetBottleneck"),
                "mlp",
