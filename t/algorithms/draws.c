@@ -253,6 +253,94 @@ test_parts(struct formula *f, const char *method, bool whole_numbers)
     forget(a);
 }
 
+/* ---- fields of the images' size, and of others ---- */
+
+/* A sees the images with masks of them, and OTHER, which is larger one way. */
+static void
+show_masks(struct formula *f, struct et_algorithm *a, struct scene *c,
+           struct et_tensor *target, struct et_tensor *const other[2])
+{
+    struct et_state *s = &c->s;
+    et_graph_reset(f->g);
+    s->model = &c->model;
+    s->batch = (struct et_samples){
+        .x = c->x,
+        .target = target,
+        .n = ROWS,
+        .other = {{"beside", c->beside}, {"tall", other[0]}, {"wide", other[1]}},
+        .n_others = 3};
+    s->full = s->batch;
+    need(f->cx, a->type->apply(a, ET_EVENT_AFTER_DATALOADER, s, NULL));
+}
+
+/* T, which is a mask or a batch of images, on the host; how many numbers. */
+static int64_t
+read(struct formula *f, struct et_tensor *t, float *out, int64_t most)
+{
+    const int64_t n = et_desc_count(&t->desc);
+    if (n > most)
+        bail("%d numbers", (int)n);
+    evaluate(f, et_cast(f->g, t, ET_F32), out, n);
+    return n;
+}
+
+/* Masks of images change with them: FOLLOWS says whether those beside them
+ * do, TARGET_FOLLOWS whether targets do, of twice the height and three times the width
+ * where a method knows such. */
+static void
+test_masks(struct formula *f, const char *method, const char *const *options,
+           bool follows, bool target_follows)
+{
+    enum { DOWN2 = 2 * DOWN, ACROSS3 = 3 * ACROSS, LARGE = ROWS * DOWN2 * ACROSS3 };
+    static float x[LARGE], mask[LARGE];
+    static int32_t v[LARGE];
+    struct et_algorithm *a = algorithm(f->cx, method, options);
+    struct scene c;
+    scene_open(&c, f, false, true);
+    struct et_tensor *other[] = {integers(f, v, ET_SHAPE(ROWS, DOWN2, ACROSS)),
+                                 integers(f, v, ET_SHAPE(ROWS, DOWN, ACROSS3))};
+    for (int i = 0; i < LARGE; i++) {
+        int image = i / (DOWN2 * ACROSS3), y = i / ACROSS3 % DOWN2, at = i % ACROSS3;
+        v[i] = 1 + image * PLACES + y / 2 * ACROSS + at / 3;
+    }
+    const bool large = strcmp(method, "progressive_resizing") == 0;
+    struct et_tensor *target =
+        large ? integers(f, v, ET_SHAPE(ROWS, DOWN2, ACROSS3)) : c.beside;
+    show_masks(f, a, &c, target, other);
+    const int64_t h = c.s.batch.x->desc.shape[2], w = c.s.batch.x->desc.shape[3];
+    ok(h < DOWN && w < ACROSS, "%s: images become %dx%d", method, (int)h, (int)w);
+    ok(c.s.batch.other[1].tensor == other[0] && c.s.batch.other[2].tensor == other[1],
+       "%s: fields of other sizes stay as they are", method);
+    struct et_samples b = c.s.batch;
+    const int64_t n = read(f, b.x, x, LARGE);
+    if (follows)
+        ok(read(f, b.other[0].tensor, mask, LARGE) == n &&
+               memcmp(x, mask, (size_t)n * sizeof *x) == 0,
+           "%s: a field of the images' size shows what they show", method);
+    else
+        ok(b.other[0].tensor == c.beside, "%s: a field stays as it is", method);
+    if (!target_follows) {
+        ok(b.target == target, "%s: the target stays as it is", method);
+    } else if (!large) {
+        ok(read(f, b.target, mask, LARGE) == n &&
+               memcmp(x, mask, (size_t)n * sizeof *x) == 0,
+           "%s: a target shows what they show", method);
+    } else {
+        int64_t right = 0, all = read(f, b.target, mask, LARGE);
+        for (int64_t i = 0; i < all && all == 6 * n; i++) {
+            const int64_t image = i / (6 * h * w), y = i / (3 * w) % (2 * h);
+            right += mask[i] == x[(image * h + y / 2) * w + i % (3 * w) / 3];
+        }
+        is_int(right, 6 * n, "%s: a larger target shows what they show", method);
+    }
+    scene_close(&c);
+    if (large)
+        et_tensor_free(&target);
+    et_tensor_free(&other[0]);
+    et_tensor_free(&other[1]);
+    forget(a);
+}
+
 int
 main(void)
 {
@@ -265,6 +353,15 @@ main(void)
     test_mixup_on_ranks(&f);
     test_parts(&f, "cutmix", true);
     test_parts(&f, "mixup", false);
+#define LESS "p_row", "0.4", "p_col", "0.3", "resize_target"
+    test_masks(&f, "colout", OPTIONS(LESS, "auto"), true, true);
+    test_masks(&f, "colout", OPTIONS(LESS, "true"), true, true);
+    test_masks(&f, "colout", OPTIONS(LESS, "false"), false, false);
+#define SMALL "delay_fraction", "0.2", "size_increment", "5", "mode"
+    test_masks(&f, "progressive_resizing", OPTIONS(SMALL, "crop"), true, false);
+    test_masks(&f, "progressive_resizing",
+               OPTIONS(SMALL, "crop", "resize_targets", "true"), true, true);
+    test_masks(&f, "progressive_resizing", OPTIONS(SMALL, "resize"), true, false);
     formula_close(&f);
     return finish(cx);
 }

@@ -24,6 +24,41 @@ test_most(void)
     }
 }
 
+/* The numbers of one linear layer that is split with LATENT. */
+static int64_t
+numbers_of(struct et_ctx *cx, int64_t in, int64_t out, double latent)
+{
+    struct et_module *m;
+    struct et_surgery surgery;
+    int64_t n;
+    need(cx, et_module_new(cx, &et_sequential_class, NULL, &m));
+    need(cx, ET_ADD(cx, m, NULL, linear, .in_features = in, .out_features = out));
+    et_status status =
+        et_apply_factorization(cx, m, true, true, 1, .5, 1, latent, &surgery);
+    (void)replaced(cx, status, &surgery);
+    need(cx, et_module_count(cx, m, &n));
+    et_module_free(&m);
+    return n;
+}
+
+static void
+test_latent(struct et_ctx *cx)
+{
+    is_int(numbers_of(cx, 40, 10, .2), 2 * 40 + 10 * 2 + 10,
+           "a fraction is one of the outputs, where they are fewer");
+    is_int(numbers_of(cx, 10, 40, .2), 2 * 10 + 40 * 2 + 40, "or of the inputs");
+    is_int(numbers_of(cx, 40, 10, .05), 40 + 10 + 10, "and one at least");
+    struct et_surgery surgery;
+    struct et_module *m;
+    need(cx, et_module_new(cx, &et_sequential_class, NULL, &m));
+    need(cx, ET_ADD(cx, m, NULL, conv2d, .in_channels = 8, .out_channels = 12,
+                    .kernel = 3));
+    et_status status = et_apply_factorization(cx, m, true, true, 8, 9, 1, 1, &surgery);
+    is_int(replaced(cx, status, &surgery), 1,
+           "nine channels are less than eight of nine numbers");
+    et_module_free(&m);
+}
+
 /* One linear layer: is it replaced by the defaults of the class? */
 static int
 is_split(struct et_ctx *cx, int64_t in, int64_t out)
@@ -154,6 +189,90 @@ test_logged(struct et_ctx *cx)
     }
 }
 
+/* ---- taken back ---- */
+
+struct layers {
+    int n;
+    struct et_conv2d_options o[16];
+    int32_t stride[16];
+    bool marked[16];
+};
+
+static et_status
+list_layer(struct et_ctx *cx, struct et_module *m, int index, void *data,
+           struct et_module **out)
+{
+    struct layers *l = data;
+    const struct et_conv2d_module *conv = (const struct et_conv2d_module *)m;
+    (void)cx, (void)index, (void)out;
+    if (l->n == 16)
+        bail("too many layers");
+    l->o[l->n] = conv->o;
+    l->marked[l->n] = m->marked;
+    l->stride[l->n++] = conv->attr.stride[0] * 100 + conv->attr.stride[1];
+    return ET_OK;
+}
+
+static void
+list_layers(struct et_ctx *cx, struct et_module *root, struct layers *l)
+{
+    static const struct et_surgery_policy policy = {&et_conv2d_class, list_layer};
+    struct et_surgery none;
+    memset(l, 0, sizeof *l);
+    need(cx, et_module_replace(cx, root, &policy, 1, l, &none));
+    et_surgery_release(&none);
+}
+
+/* Methods that have put layers into layers of theirs, and are taken back in the order
+ * in which they came, or in the other. */
+static void
+test_undo(struct et_ctx *cx)
+{
+#define SPLIT "factorize", OPTIONS("min_channels", "16", "latent_channels", "0.25")
+#define WEIGH "squeeze_excite", OPTIONS("min_channels", "16", "latent_channels", "4")
+    const struct {
+        const char *first;
+        const char *const *first_options;
+        const char *second;
+        const char *const *second_options;
+    } rows[] = {
+        {SPLIT, NULL, NULL},
+        {SPLIT, "blurpool", OPTIONS("blur_first", "false")},
+        {"blurpool", OPTIONS("blur_first", "false"), SPLIT},
+        {"blurpool", OPTIONS(), SPLIT},
+        {WEIGH, "blurpool", OPTIONS("blur_first", "false")},
+        {"blurpool", OPTIONS("blur_first", "false"), WEIGH},
+        {"weight_standardization", OPTIONS(), "blurpool", OPTIONS()},
+    };
+    static struct layers before, after;
+    for (size_t i = 0; i < 2 * sizeof rows / sizeof *rows; i++) {
+        const size_t k = i / 2, turned = i % 2;
+        struct et_algorithm *a[2] = {
+            algorithm(cx, rows[k].first, rows[k].first_options),
+            rows[k].second ? algorithm(cx, rows[k].second, rows[k].second_options)
+                           : NULL};
+        struct run r;
+        struct et_log *log;
+        run_open(&r, cx, &(struct run_setup){.model = "resnet8", .n = 4});
+        need(cx, et_log_new(cx, NULL, &log));
+        list_layers(cx, r.model->root, &before);
+        for (int m = 0; m < 2 && a[m]; m++)
+            need(cx, a[m]->type->apply(a[m], ET_EVENT_INIT, r.state, log));
+        for (size_t m = 0; m < 2; m++)
+            if (a[m ^ turned])
+                need(cx, a[m ^ turned]->type->undo(a[m ^ turned], r.state));
+        list_layers(cx, r.model->root, &after);
+        ok(memcmp(&before, &after, sizeof before) == 0,
+           "%s, %s: taken back, %s first, layers are what they were", rows[k].first,
+           rows[k].second ? rows[k].second : "-", turned ? "the second" : "the first");
+        need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
+        et_log_free(&log);
+        run_close(&r);
+        et_algorithm_free(&a[0]);
+        et_algorithm_free(&a[1]);
+    }
+}
+
 int
 main(void)
 {
@@ -162,12 +281,18 @@ main(void)
     formula_open(&f, cx);
     test_most();
     test_choice(cx);
+    test_latent(cx);
     test_convs(&f);
     test_golden(&f);
     test_refusals(cx);
     test_logged(cx);
+    test_undo(cx);
     formula_close(&f);
     check_told(cx, "factorize", OPTIONS("min_channels", "16"), "resnet8",
                "factorize: 8 of 9 convolutions");
+    check_told(cx, "factorize",
+               OPTIONS("min_channels", "4096", "factorize_linears", "false"), "resnet8",
+               "factorize changed nothing: none of 9 convolutions and linear layers is "
+               "one for its options");
     return finish(cx);
 }

@@ -139,6 +139,50 @@ test_run(struct et_ctx *cx)
     et_algorithm_free(&a);
 }
 
+static int told;
+
+static void
+count_told(void *data, enum et_log_level level, const char *text)
+{
+    (void)data, (void)level;
+    told += strstr(text, "layer_freezing: ") != NULL;
+}
+
+/* At half of a run that freezes from its begin on half of the layers are frozen; a norm
+ * without parameters is none of them. */
+static void
+test_told(struct et_ctx *cx)
+{
+    struct et_algorithm *a =
+        algorithm(cx, "layer_freezing", OPTIONS("freeze_start", "0"));
+    struct et_module *m;
+    struct et_log *log;
+    struct run r;
+    double n = 0;
+    int frozen, layers;
+    run_open(&r, cx, &(struct run_setup){.n = 8, .max_duration = ET_BATCHES(4)});
+    need(cx, et_log_new(cx, NULL, &log));
+    r.state->timestamp.batch = 2;
+    et_freeze_layers(r.model->root, 0, &frozen, &layers);
+    et_ctx_set_log(cx, ET_LOG_INFO, count_told, NULL);
+    for (int i = 0; i < 3; i++)
+        need(cx, a->type->apply(a, ET_EVENT_EPOCH_END, r.state, log));
+    et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
+    is_int(told, 1, "what is frozen is told of once");
+    ok(et_log_find(log, "layer_freezing/layers_frozen", &n), "and logged");
+    is_int((int64_t)n, (layers - 1) / 2, "of %d layers", layers);
+    r.state->timestamp.batch = 0;
+    et_log_free(&log);
+    run_close(&r);
+    et_algorithm_free(&a);
+    need(cx, et_module_new(cx, &et_sequential_class, NULL, &m));
+    need(cx, ET_ADD(cx, m, NULL, layer_norm, .features = 3, .no_affine = true));
+    need(cx, ET_ADD(cx, m, NULL, linear, .in_features = 3, .out_features = 3));
+    et_freeze_layers(m, 0, &frozen, &layers);
+    is_int(layers, 1, "a norm without parameters is no layer to freeze");
+    et_module_free(&m);
+}
+
 int
 main(void)
 {
@@ -146,6 +190,7 @@ main(void)
     test_depth(cx);
     test_golden(cx);
     test_run(cx);
+    test_told(cx);
     const char *why = refusal(cx, "layer_freezing", OPTIONS("freeze_start", "1"));
     ok(strstr(why, "freeze_start"), "freezing from the end on is refused: %s", why);
     ok(*refusal(cx, "layer_freezing", OPTIONS("freeze_level", "1.1")),

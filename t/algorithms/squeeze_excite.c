@@ -168,6 +168,16 @@ main(void)
     test_refusals(cx);
     test_run(cx);
     formula_close(&f);
+    is_str(refusal(cx, "squeeze_excite", OPTIONS("latent_channels", "0.25")), "",
+           "a fraction of channels is allowed");
+    struct et_module *m;
+    struct et_surgery surgery;
+    need(cx, et_module_new(cx, &et_sequential_class, NULL, &m));
+    need(cx,
+         ET_ADD(cx, m, NULL, conv2d, .in_channels = 3, .out_channels = 8, .kernel = 1));
+    et_status status = et_apply_squeeze_excite(cx, m, .125, 1, &surgery);
+    is_int(replaced(cx, status, &surgery), 1, "also if it is one channel");
+    et_module_free(&m);
     check_told(cx, "squeeze_excite", OPTIONS("min_channels", "16"), "resnet8",
                "squeeze_excite: 8 of 9 convolutions");
     return finish(cx);
