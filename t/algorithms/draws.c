@@ -126,6 +126,31 @@ test_same_on_ranks(struct formula *f)
     }
 }
 
+/* The one hole of an image is where it was drawn: its side is a part of the shorter
+ * one of the image's. */
+static void
+test_hole(struct formula *f, bool uniform, int64_t sample)
+{
+    static float v[ALL];
+    int32_t want[4];
+    int wrong = 0, holes = 0;
+    const struct et_algorithm a = {.type = et_algorithm_find("cutout")};
+    const struct et_state s = {.seed = 17};
+    struct et_rng rng = eti_draws(&a, &s, ET_RNG_MIX, sample, 0);
+    et_box_draw(&rng, 4, 4, DOWN, ACROSS, uniform, want);
+    images_of(f, "cutout",
+              OPTIONS("length", "0.41", "uniform_sampling", uniform ? "true" : "false"),
+              sample, 0, v);
+    for (int i = 0; i < ALL; i++) {
+        const int y = i % PLACES / ACROSS, x = i % ACROSS;
+        const bool inside = y >= want[0] && y < want[2] && x >= want[1] && x < want[3];
+        holes += inside;
+        wrong += v[i] != (inside ? 0 : (float)(1 + i));
+    }
+    ok(holes > 0 && wrong == 0, "cutout%s: of batch %d the hole is at %d, %d",
+       uniform ? ", sampling evenly" : "", (int)sample, (int)want[0], (int)want[1]);
+}
+
 /* Where the numbers of each image come from: PARTNER of it, and BOX of all. */
 static void
 find_sources(const float v[ALL], int partner[ROWS], int32_t box[4])
@@ -348,6 +373,10 @@ main(void)
     struct formula f;
     formula_open(&f, cx);
     test_same_on_ranks(&f);
+    for (int64_t sample = 0; sample < 30; sample += ROWS) {
+        test_hole(&f, false, sample);
+        test_hole(&f, true, sample);
+    }
     test_cutmix_on_ranks(&f, false);
     test_cutmix_on_ranks(&f, true);
     test_mixup_on_ranks(&f);
