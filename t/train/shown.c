@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shown.c: what a trainer shows and tells of where it is: times, metrics, evaluations. */
+/* shown.c: what a trainer shows and tells: times, metrics, evaluations. */
 #include <stdio.h>
 #include <string.h>
 
@@ -222,9 +222,12 @@ test_evaluations(struct et_ctx *cx)
     r.config.evaluators = two;
     r.config.n_evaluators = 2;
     run_start(&r);
+    need(cx, et_trainer_eval_on(r.trainer, &two[1], 1));
+    ok(!r.state->dataloader_label, "before a run there is no label to go back to");
+    *story = '\0';
     need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
     is_str(story,
-           "epoch_start train 3 0/0; "
+           "epoch_start train 3 2/6; "
            "eval_start own 3 0/0; eval_end own 3 3/10; "
            "eval_start small 2 0/0; eval_end small 2 2/6; "
            "epoch_start train 3 2/6; "
@@ -235,6 +238,12 @@ test_evaluations(struct et_ctx *cx)
     need(cx, et_trainer_eval_on(r.trainer, &two[1], 1));
     is_str(story, "eval_start small 2 0/0; eval_end small 2 2/6",
            "so are those of one by itself");
+    *story = '\0';
+    need(cx, et_trainer_eval(r.trainer));
+    is_str(story,
+           "eval_start own 3 0/0; eval_end own 3 3/10; "
+           "eval_start small 2 0/0; eval_end small 2 2/6",
+           "which leaves the run's own as they were");
     is_str(r.state->dataloader_label, "train", "behind which the label is as it was");
     is_int(r.state->dataloader_len, 3, "and so is the length");
     run_close(&r);
