@@ -12,6 +12,7 @@
 #include "etude/nn.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
+#include "t/unit/onnx_file.h"
 
 enum { MOST = 4096 };
 
@@ -19,57 +20,6 @@ static struct et_ctx *cx;
 static struct et_device *dev;
 
 /* ---- the file, read ---- */
-
-struct span {
-    const uint8_t *p, *end;
-};
-
-struct field {
-    int number, wire;
-    uint64_t value; /* of a varint */
-    struct span bytes;
-};
-
-static uint64_t
-varint(struct span *s)
-{
-    uint64_t v = 0;
-    for (int shift = 0; s->p < s->end && shift < 64; shift += 7) {
-        v |= (uint64_t)(*s->p & 127) << shift;
-        if (!(*s->p++ & 128))
-            break;
-    }
-    return v;
-}
-
-/* The next field of S; false: that was all. A length that is too long ends the test. */
-static bool
-next(struct span *s, struct field *f)
-{
-    if (s->p >= s->end)
-        return false;
-    uint64_t key = varint(s);
-    f->number = (int)(key >> 3);
-    f->wire = (int)(key & 7);
-    f->bytes = (struct span){s->p, s->p};
-    if (f->wire == 0) {
-        f->value = varint(s);
-        return true;
-    }
-    uint64_t n = f->wire == 5 ? 4 : varint(s);
-    if ((f->wire != 2 && f->wire != 5) || n > (uint64_t)(s->end - s->p))
-        bail("a field is damaged");
-    f->bytes = (struct span){s->p, s->p + n};
-    s->p += n;
-    return true;
-}
-
-static bool
-is_text(struct span s, const char *text)
-{
-    return (size_t)(s.end - s.p) == strlen(text) &&
-           memcmp(s.p, text, strlen(text)) == 0;
-}
 
 struct graph {
     struct span name[MOST]; /* of values that are there */
@@ -94,17 +44,6 @@ add(struct graph *g, struct span s)
     g->wrong += is_known(g, s) || s.p == s.end;
     if (g->n < MOST)
         g->name[g->n++] = s;
-}
-
-/* The text of field NUMBER of the message S. */
-static struct span
-text_of(struct span s, int number)
-{
-    struct field f;
-    while (next(&s, &f))
-        if (f.number == number && f.wire == 2)
-            return f.bytes;
-    return (struct span){0};
 }
 
 static void
@@ -223,6 +162,110 @@ one_model(const char *name, const char *const *set)
         is_int(g.n_inputs, 1, "%s: it has one input", name);
     et_free(cx, all.data);
     et_model_free(&m);
+}
+
+/* ---- what a file says of its model ---- */
+
+static char said[2048];
+
+static void say(const char *fmt, ...) ET_PRINTF(1, 2);
+static void
+say(const char *fmt, ...)
+{
+    size_t n = strlen(said);
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(said + n, sizeof said - n, fmt, args);
+    va_end(args);
+}
+
+/* A ValueInfoProto: its name, number of its type, and lengths. */
+static void
+say_value(struct span s)
+{
+    struct span name = text_of(s, 1), tensor = text_of(text_of(s, 2), 1);
+    struct span shape = text_of(tensor, 2);
+    struct field f, length;
+    int type = 0, n = 0;
+    while (next(&tensor, &f))
+        type = f.number == 1 ? (int)f.value : type;
+    say("%.*s %d[", (int)(name.end - name.p), (const char *)name.p, type);
+    while (next(&shape, &f)) {
+        struct span dim = f.bytes;
+        say("%s", n++ ? "," : "");
+        while (next(&dim, &length))
+            if (length.number == 1)
+                say("%d", (int)length.value);
+            else
+                say("%.*s", (int)(length.bytes.end - length.bytes.p),
+                    (const char *)length.bytes.p);
+    }
+    say("]\n");
+}
+
+/* A weight's name, number of its type, lengths and bytes. Constants: "". */
+static void
+say_weight(struct span s)
+{
+    struct span name = text_of(s, 8), raw = text_of(s, 9);
+    struct span lengths = s;
+    struct field f;
+    int type = 0, n = 0;
+    while (next(&s, &f))
+        type = f.number == 2 ? (int)f.value : type;
+    if (!memchr(name.p, '.', (size_t)(name.end - name.p)))
+        return;
+    say("%.*s %d[", (int)(name.end - name.p), (const char *)name.p, type);
+    while (next(&lengths, &f))
+        if (f.number == 1)
+            say("%s%d", n++ ? "," : "", (int)f.value);
+    say("] of %d bytes\n", (int)(raw.end - raw.p));
+}
+
+static void
+say_model(const char *name, const char *const *set, bool weights)
+{
+    struct et_model *m = make(name, set);
+    struct eti_onnx_info info = {0};
+    struct eti_bytes all;
+    struct field f;
+    char path[4200];
+    *said = 0;
+    snprintf(path, sizeof path, "%s/w.onnx", scratch_folder());
+    need(cx, eti_onnx_export(cx, m, dev, path, &info));
+    need(cx, eti_file_load(cx, path, 1 << 30, &all));
+    struct span s = {all.data, all.data + all.n}, graph = text_of(s, 7);
+    while (next(&s, &f))
+        if (f.number == 1)
+            say("version %d\n", (int)f.value);
+    struct span title = text_of(graph, 2);
+    say("%.*s\n", (int)(title.end - title.p), (const char *)title.p);
+    while (next(&graph, &f))
+        if (f.number == 11 || f.number == 12)
+            say_value(f.bytes);
+        else if (f.number == 5 && weights)
+            say_weight(f.bytes);
+    et_free(cx, all.data);
+    et_model_free(&m);
+}
+
+static void
+test_said(const char *const *small)
+{
+    say_model("lenet", NULL, true);
+    is_str(said,
+           "version 9\nlenet\ninput 1[batch,3,32,32]\noutput 1[batch,5]\n"
+           "conv1.weight 1[6,3,5,5] of 1800 bytes\nconv1.bias 1[6] of 24 bytes\n"
+           "conv2.weight 1[16,6,5,5] of 9600 bytes\nconv2.bias 1[16] of 64 bytes\n"
+           "fc1.weight 1[120,576] of 276480 bytes\nfc1.bias 1[120] of 480 bytes\n"
+           "fc2.weight 1[84,120] of 40320 bytes\nfc2.bias 1[84] of 336 bytes\n"
+           "fc3.weight 1[5,84] of 1680 bytes\nfc3.bias 1[5] of 20 bytes\n",
+           "a file says what goes in and out, and of what shape weights are");
+    say_model("bert_classifier", small, false);
+    is_str(said,
+           "version 9\nbert_classifier\ninput 6[batch,6]\nattention_mask 6[batch,6]\n"
+           "token_type 6[batch,6]\noutput 1[batch,5]\n",
+           "tokens and their fields are whole numbers");
 }
 
 /* ---- attributes ---- */
@@ -401,6 +444,26 @@ test_beside(void)
     et_model_free(&m);
 }
 
+/* Some 4 KiB are left for what stands before the graph. */
+static void
+test_limit(void)
+{
+    struct et_model *m = make("lenet", NULL);
+    struct eti_onnx_info all = {0}, fits, is_short;
+    char path[4200];
+    snprintf(path, sizeof path, "%s/l.onnx", scratch_folder());
+    need(cx, eti_onnx_export(cx, m, dev, path, &all));
+    fits = (struct eti_onnx_info){.limit = all.bytes + 4096};
+    is_short = (struct eti_onnx_info){.limit = all.bytes + 4096 - 200};
+    need(cx, eti_onnx_export(cx, m, dev, path, &fits));
+    need(cx, eti_onnx_export(cx, m, dev, path, &is_short));
+    ok(fits.beside == 0 && fits.bytes == all.bytes && fits.limit == all.bytes + 4096,
+       "a file that its limit has room for has the weights");
+    ok(is_short.beside > 0 && is_short.bytes < all.bytes,
+       "where room for what stands before the graph is short, they are beside it");
+    et_model_free(&m);
+}
+
 static void
 refused(void)
 {
@@ -450,9 +513,11 @@ main(void)
     one_model("gpt2", alibi);
     one_model("bert", small);
     one_model("bert_classifier", small);
+    test_said(small);
     test_attributes();
     test_pools();
     test_beside();
+    test_limit();
     refused();
     et_device_close(&dev);
     struct et_alloc_stats stats;

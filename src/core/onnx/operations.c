@@ -450,17 +450,15 @@ write_group_norm(struct eti_onnx *o, const struct et_node *n, const char *out)
     const struct et_norm_attr *a = n->attr;
     const struct et_desc *x = desc(n, 0), *other = &eti_onnx_other(o, n)->in[0]->desc;
     const int64_t groups[] = {0, a->groups, -1};
-    const int64_t count[] = {a->groups};
     int64_t channel[ET_MAX_DIMS];
     struct et_desc one = {.ndim = 1, .shape = {a->groups}};
     for (int i = 0; i < x->ndim - 1; i++)
         channel[i] = i == 0 ? x->shape[1] : 1;
     const char *y =
         ETI_ONNX_VALUE(o, "Reshape", in(o, n, 0), eti_onnx_vector(o, groups, 3));
-    (void)count;
-    eti_onnx_float(o, "epsilon", a->eps);
-    y = ETI_ONNX_VALUE(o, "InstanceNormalization", y, uniform(o, &one, 1, 1),
-                       uniform(o, &one, 1, 0));
+    const char *ones = uniform(o, &one, 1, 1), *zeros = uniform(o, &one, 1, 0);
+    eti_onnx_float(o, "epsilon", a->eps); /* of the next node */
+    y = ETI_ONNX_VALUE(o, "InstanceNormalization", y, ones, zeros);
     y = ETI_ONNX_VALUE(o, "Reshape", y,
                        eti_onnx_shape(o, x->ndim, x->shape, other->shape, true));
     const char *shape = eti_onnx_vector(o, channel, x->ndim - 1);
