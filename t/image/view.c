@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -122,7 +123,173 @@ cut_of_a_size(void)
        "a border is resized with the picture");
 }
 
+/* ---- what a view says of itself ---- */
+
+static void
+is_axis(const struct et_view_axis *a, const char *want, const char *what)
+{
+    char got[128];
+    snprintf(got, sizeof got, "%g by %g, of [%d, %d), not black in [%d, %d)", a->origin,
+             a->step, (int)a->lo, (int)a->hi, (int)a->from, (int)a->to);
+    is_str(got, want, "%s", what);
+}
+
+/* Resized to 4 of 10 pixels, cut to two of these, resized again. */
+static void
+axes(void)
+{
+    struct et_view v = et_view_of(20, 10);
+    et_view_resize(&v, 20, 4, ET_BICUBIC);
+    is_axis(&v.x, "0 by 2.5, of [0, 10), not black in [0, 4)", "a size that shrinks");
+    is_axis(&v.y, "0 by 1, of [0, 20), not black in [0, 20)", "leaves the other side");
+    et_view_crop(&v, 15, 1, 9, 2);
+    is_axis(&v.x, "2.5 by 2.5, of [0, 10), not black in [0, 2)", "a cut moves it");
+    is_axis(&v.y, "15 by 1, of [0, 20), not black in [0, 5)", "and may hang over");
+    et_view_resize(&v, 18, 5, ET_BILINEAR);
+    is_axis(&v.x, "2.5 by 1, of [2, 8), not black in [0, 5)",
+            "all pixels that the cut touches are seen then");
+    is_axis(&v.y, "15 by 0.5, of [15, 20), not black in [0, 10)",
+            "and what hangs over grows with it");
+    ok(v.filter == ET_BILINEAR && !eti_view_is_whole(&v),
+       "the last filter counts, also for steps of one pixel between two");
+    et_view_flip_y(&v);
+    is_axis(&v.y, "24 by -0.5, of [15, 20), not black in [8, 18)", "a flip turns it");
+}
+
+/* Which filter stays when a view is turned: bilinear, if both are no nearest. */
+static void
+filters_of_turns(void)
+{
+    static const int want[3][3] = {{0, 1, 2}, {0, 1, 1}, {0, 2, 2}};
+    int wrong = 0;
+    for (int of = ET_NEAREST; of <= ET_BICUBIC; of++)
+        for (int turn = ET_NEAREST; turn <= ET_BICUBIC; turn++) {
+            struct et_view v = et_view_of(9, 7);
+            v.filter = of;
+            et_view_turn(&v, 30, 0, 0, 1, 0, 0, (enum et_filter)turn);
+            wrong += v.filter != want[of][turn];
+        }
+    is_int(wrong, 0, "a turn by the nearest pixel is one, whatever the filter was");
+}
+
+/* What is decoded for a view, and where that lies in it. */
+static void
+onto(void)
+{
+    struct et_view v = et_view_of(90, 80);
+    et_view_crop(&v, 10, 20, 64, 48);
+    et_view_resize(&v, 16, 24, ET_BILINEAR);
+    struct eti_picture_want want = eti_view_want(&v, 3);
+    ok(want.C == 3 && want.y <= 10 && want.y + want.h >= 74 && want.x <= 20 &&
+           want.x + want.w >= 68 && want.out_h == (want.h + 3) / 4 &&
+           want.out_w == (want.w + 1) / 2,
+       "a view wants what it sees, by its steps along either side");
+    struct eti_picture p = {
+        .pixels = {.H = 17, .W = 13, .C = 3}, .y = 8, .x = 16, .shrunk = 4};
+    eti_view_onto(&v, &p);
+    is_axis(&v.y, "0.5 by 1, of [0, 17), not black in [0, 16)",
+            "of a picture that came smaller it counts the rows that came");
+    is_axis(&v.x, "1 by 0.5, of [1, 13), not black in [0, 24)", "and the columns");
+    v = et_view_of(90, 80);
+    et_view_crop(&v, 10, 20, 64, 48);
+    et_view_resize(&v, 16, 24, ET_BILINEAR);
+    p = (struct eti_picture){
+        .pixels = {.H = 80, .W = 70, .C = 3}, .y = 4, .x = 7, .shrunk = 1};
+    eti_view_onto(&v, &p);
+    is_axis(&v.y, "6 by 4, of [6, 70), not black in [0, 16)",
+            "of a part it counts from the part's first row");
+    is_axis(&v.x, "13 by 2, of [13, 61), not black in [0, 24)", "and column");
+    v = et_view_of(90, 80);
+    et_view_flip_x(&v);
+    et_view_turn(&v, 30, 0, 0, 1, 0, 0, ET_BILINEAR);
+    et_view_crop(&v, 1, 2, 30, 40);
+    eti_view_onto(&v, &p);
+    is_axis(&v.first_x, "73 by -1, of [0, 70), not black in [0, 80)",
+            "of what is turned then, what was before the turn");
+    is_axis(&v.x, "2 by 1, of [0, 80), not black in [0, 40)", "and not what is behind");
+}
+
+/* A view as a row of numbers. */
+static void
+told(void)
+{
+    struct et_shown s;
+    struct et_view v = et_view_of(20, 30);
+    v.filter = ET_BICUBIC;
+    et_view_crop(&v, -2, 3, 10, 40);
+    eti_view_tell(&v, &s);
+    ok(s.filter == ET_NEAREST && s.turned == 0 && s.y.origin == 0 && s.y.step == 1 &&
+           s.y.from == 2 && s.y.to == 10 && s.y.lo == 0 && s.y.hi == 20 &&
+           s.x.origin == 3 && s.x.from == 0 && s.x.to == 27 && s.x.hi == 30,
+       "a cut is told, from its first pixel that is not black, without a filter");
+    et_view_resize(&v, 20, 20, ET_BICUBIC);
+    et_view_turn(&v, 90, 0, 0, 1, 0, 0, ET_BILINEAR);
+    et_view_crop(&v, -1, -3, 18, 33);
+    eti_view_tell(&v, &s);
+    ok(s.filter == ET_BICUBIC && s.turned == 2 && s.h == 20 && s.w == 20 &&
+           s.y.step == 0.5 && s.x.step == 2 && s.y.from == 4 && s.x.to == 14,
+       "what is before a turn is told with its filter and size");
+    ok(s.edge[0] == 1 && s.edge[1] == 18 && s.edge[2] == 3 && s.edge[3] == 23,
+       "and where it is black behind it: %d, %d, %d, %d", s.edge[0], s.edge[1],
+       s.edge[2], s.edge[3]);
+    ok(fabs(s.turn[1] - 1) < 1e-12 && fabs(s.turn[3] + 1) < 1e-12 &&
+           fabs(s.turn[2] + 1) < 1e-12 && fabs(s.turn[5] - 23) < 1e-12,
+       "and the turn, from the cut's corner on: %g, %g", s.turn[2], s.turn[5]);
+}
+
+/* Places of one axis beyond what may be seen show the nearest pixel that may. */
+static void
+out_of_sight(void)
+{
+    static const uint8_t line[] = {10, 20, 30, 40, 50, 60, 70, 80};
+    struct eti_resampler r = {0};
+    struct eti_axis x = {.n = 8, .origin = -12, .step = 4, .lo = 2, .hi = 6};
+    struct eti_axis y = {.n = 1, .origin = 0, .step = 1, .lo = 0, .hi = 1};
+    struct et_pixels p = pixels_of(line, 1, 1, 8);
+    struct et_error why = {0};
+    for (int f = ET_NEAREST; f <= ET_BICUBIC; f++) {
+        uint8_t out[8];
+        if (eti_resample(&r, &p, &y, &x, (enum et_filter)f, out, 8, &why) != ET_OK)
+            bail("%s", why.message);
+        ok(out[0] == 30 && out[1] == 30 && out[6] == 60 && out[7] == 60,
+           "%s: beyond both ends of [2, 6) are the pixels at them (%d, %d)",
+           et_filter_names[f], out[1], out[6]);
+    }
+    eti_resampler_free(&r);
+}
+
 /* ---- turns ---- */
+
+/* A cut between two turns is done between them. */
+static void
+turns_and_cuts(void)
+{
+    static uint8_t out[MOST], step[2][MOST];
+    enum { S = 21 };
+    struct et_view all = et_view_of(S, S), one = all;
+    struct et_pixels p = pixels_of(noise, 3, S, S), q = p;
+    et_view_turn(&one, 90, 0, 0, 1, 0, 0, ET_NEAREST);
+    look(&one, &q, grey, step[0]);
+    q = pixels_of(step[0], 3, S, S);
+    one = et_view_of(S, S);
+    et_view_crop(&one, 2, 5, 15, 11);
+    et_view_flip_y(&one);
+    look(&one, &q, grey, step[1]);
+    q = pixels_of(step[1], 3, 15, 11);
+    one = et_view_of(15, 11);
+    et_view_turn(&one, 180, 2, 1, 1, 0, 0, ET_NEAREST);
+    look(&one, &q, grey, step[0]);
+    et_view_turn(&all, 90, 0, 0, 1, 0, 0, ET_NEAREST);
+    et_view_crop(&all, 2, 5, 15, 11);
+    et_view_flip_y(&all);
+    et_view_turn(&all, 180, 2, 1, 1, 0, 0, ET_NEAREST);
+    look(&all, &p, grey, out);
+    int wrong = 0;
+    for (int y = 1; y < 15; y++) /* what the turn brings in from beyond may differ */
+        for (int x = 2; x < 11; x++)
+            wrong += memcmp(out + (y * 11 + x) * 3, step[0] + (y * 11 + x) * 3, 3) != 0;
+    is_int(wrong, 0, "a turn, a cut and a turn show what they show one by one");
+}
 
 static void
 turns(void)
@@ -268,6 +435,12 @@ main(void)
         noise[i] = (uint8_t)et_rng_u32(&r);
     cuts_at_once();
     cut_of_a_size();
+    axes();
+    filters_of_turns();
+    onto();
+    told();
+    out_of_sight();
+    turns_and_cuts();
     turns();
     parts_of_files("rgb.png");
 #ifdef ET_JPEG

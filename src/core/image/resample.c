@@ -133,12 +133,15 @@ round_weights(const double *w, int32_t n, int bits, int16_t *out)
 
 /* How many bits weights have room for, the same for all parts of a picture: where the
  * result is smaller they are, too, but twice as large at an edge, where half of the
- * filter is cut off. */
+ * filter is cut off. Where more of it is, the LARGEST needs them. */
 static int
-find_bits(const struct eti_axis *a)
+find_bits(const struct eti_axis *a, double largest)
 {
     double step = fabs(a->step);
-    return step >= 8 ? 16 : step >= 4 ? 15 : 14;
+    int bits = step >= 8 ? 16 : step >= 4 ? 15 : 14;
+    while (bits > 14 && ldexp(largest, bits) > INT16_MAX)
+        bits--;
+    return bits;
 }
 
 static et_status
@@ -155,15 +158,18 @@ find_taps(const struct eti_axis *a, const struct filter *f,
     double *exact = weight_room->data;
     int16_t *weight = (int16_t *)(exact + n);
     memset(weight, 0, n * sizeof *weight);
+    double largest = 0;
     *out = (struct taps){tap, weight, most, 0, a->hi, a->lo};
     for (int64_t i = 0; i < a->n; i++) {
         find_tap(a, f, i, &tap[i]);
         weigh(a, f, i, &tap[i], exact + i * most);
+        for (int32_t k = 0; k < tap[i].count; k++)
+            largest = fmax(largest, exact[i * most + k]);
         out->first = tap[i].first < out->first ? tap[i].first : out->first;
         int64_t end = tap[i].first + tap[i].count;
         out->last = end > out->last ? end : out->last;
     }
-    out->bits = find_bits(a);
+    out->bits = find_bits(a, largest);
     for (int64_t i = 0; i < a->n; i++) {
         round_weights(exact + i * most, tap[i].count, out->bits, weight + i * most);
         tap[i].count += tap[i].count & 1;
