@@ -114,6 +114,7 @@ parts(const struct form *f)
         want.x = (int64_t)et_rng_below(&r, (uint64_t)(file.W - want.w + 1));
         p = read_part(want);
         wrong += p.pixels.H != want.h || p.pixels.W != want.w;
+        wrong += p.y != (double)want.y || p.x != (double)want.x || p.shrunk != 1;
         for (int64_t y = 0; y < want.h; y++)
             for (int64_t x = 0; x < want.w; x++)
                 for (int c = 0; c < 3; c++)
@@ -121,6 +122,12 @@ parts(const struct form *f)
                              all[((want.y + y) * file.W + want.x + x) * 3 + c];
     }
     is_int(wrong, 0, "%s: 200 parts of it are what they are of the whole", f->name);
+    p = read_part((struct eti_picture_want){.C = 3, .y = 2, .x = 3, .w = 4});
+    uint8_t again[1 << 14];
+    eti_pixels_copy(&p.pixels, again);
+    ok(p.pixels.H == file.H && p.pixels.W == file.W && p.y == 0 && p.x == 0 &&
+           memcmp(again, all, (size_t)(file.H * file.W * 3)) == 0,
+       "%s: a part of no rows is all of it", f->name);
 }
 
 #ifdef ET_JPEG
@@ -192,6 +199,27 @@ shrinks(void)
         ok(p.shrunk == 1 || off < 3 || cases[i].h < 16,
            "each is the mean of what it covers (%.2f off)", off);
     }
+}
+
+/* Bytes that belong nowhere, before the frame's header, are passed over. */
+static void
+warned(void)
+{
+    static struct picture_file was;
+    struct eti_picture_want want = {.C = 3};
+    struct eti_picture p;
+    struct et_error why = {0};
+    picture_load(&was, "444.jpg");
+    picture_load(&file, "444.jpg");
+    size_t at = 2;
+    while (at + 4 < was.n && was.bytes[at] == 0xff &&
+           (was.bytes[at + 1] & 0xf0) != 0xc0)
+        at += 2 + (size_t)(was.bytes[at + 2] << 8 | was.bytes[at + 3]);
+    memcpy(file.bytes + at, "\0\0\0", 3);
+    memcpy(file.bytes + at + 3, was.bytes + at, was.n - at);
+    ok(eti_decoder_open(&decoder, file.bytes, was.n + 3, &why) == ET_OK &&
+           eti_decoder_read(&decoder, &want, &p, &why) == ET_OK && p.pixels.H == was.H,
+       "what a library only warns of is read %s", why.message);
 }
 
 #endif
@@ -281,6 +309,7 @@ main(void)
         parts(&forms[i]);
 #ifdef ET_JPEG
     shrinks();
+    warned();
 #endif
     masks();
     refusals();

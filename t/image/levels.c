@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/image/blur.h"
 #include "core/image/levels.h"
 #include "t/tap.h"
 
@@ -210,6 +211,35 @@ test_tables(void)
     is_int(wrong, 0, "of each value the upper bits stay");
 }
 
+/* ---- blurred ---- */
+
+/* Weights add up to 1, and values are rounded: what is even stays so. */
+static void
+test_even(void)
+{
+    static uint8_t data[9 * 11 * 3];
+    struct eti_scratch room = {0};
+    struct et_error why = {0};
+    int wrong = 0, refused = 0;
+    for (int v = 0; v < 256; v++)
+        for (int size = 3; size <= 7; size += 2) {
+            struct et_canvas c = {.data = data, .C = 3, .H = 9, .W = 11, .room = &room};
+            memset(data, v, sizeof data);
+            refused += eti_gaussian_blur(&c, size, 0.3 * size, &why) != ET_OK;
+            refused += eti_sharpness(&c, 0.25 * size, &why) != ET_OK;
+            for (size_t i = 0; i < sizeof data; i++)
+                wrong += data[i] != v;
+        }
+    ok(wrong == 0 && refused == 0,
+       "a picture of one value stays, blurred and sharpened (%d values do not)", wrong);
+    struct et_canvas none = {.data = data, .C = 3, .H = 9, .W = 11};
+    struct et_canvas some = {.data = data, .C = 3, .H = 9, .W = 11, .room = &room};
+    ok(!et_canvas_room(&none, 8) && et_canvas_room(&some, 1 << 16) == room.data &&
+           room.bytes == 1 << 16,
+       "a transform has room to work in where its canvas has");
+    eti_scratch_free(&room);
+}
+
 int
 main(void)
 {
@@ -219,5 +249,6 @@ main(void)
     test_noise();
     test_told();
     test_tables();
+    test_even();
     return done();
 }
