@@ -5,7 +5,8 @@
 #define UNARY(name) ROW(do_##name, { return et_##name(g, x); })
 UNARY(neg) UNARY(abs) UNARY(sign) UNARY(exp) UNARY(log) UNARY(sin) UNARY(cos)
 UNARY(sqrt) UNARY(rsqrt) UNARY(square) UNARY(reciprocal) UNARY(floor) UNARY(relu)
-UNARY(gelu) UNARY(gelu_tanh) UNARY(silu) UNARY(sigmoid) UNARY(tanh) UNARY(softplus) UNARY(detach)
+UNARY(gelu) UNARY(gelu_tanh) UNARY(silu) UNARY(sigmoid) UNARY(tanh)
+UNARY(softplus) UNARY(detach)
 
 #define BINARY(name) \
     ROW(do_##name, { return et_##name(g, x, fill(g, SHAPE(5), 0.5)); })
@@ -224,11 +225,10 @@ ROW(do_group_norm, {
 ROW(do_group_norm_plain,
     { return et_group_norm(g, pictures(g, x), NULL, NULL, 4, 0.5); })
 
-/* clang-format off: as long as they are */
 #define BATCH "Gather(Shape(input), [0])"
 #define PICTURES                                                                       \
     "Identity(Expand(Reshape(x, [-1 1 1 5]), Concat(" BATCH ", [4], [1], [5] "         \
-                                                            "axis=0)))"
+    "axis=0)))"
 
 static const struct {
     const char *name;
@@ -390,4 +390,3 @@ static const struct {
      "Identity(Reshape(InstanceNormalization(Reshape(" PICTURES ", [0 4 -1]), "
      "Expand(1, [4]), Expand(0, [4]) epsilon=0.5), [-1 4 1 5]))"},
 };
-/* clang-format on */
