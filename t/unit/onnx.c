@@ -222,10 +222,10 @@ say_weight(struct span s)
     say("] of %d bytes\n", (int)(raw.end - raw.p));
 }
 
+/* M's, which is freed. */
 static void
-say_model(const char *name, const char *const *set, bool weights)
+say_model(struct et_model *m, bool weights)
 {
-    struct et_model *m = make(name, set);
     struct eti_onnx_info info = {0};
     struct eti_bytes all;
     struct field f;
@@ -252,7 +252,7 @@ say_model(const char *name, const char *const *set, bool weights)
 static void
 test_said(const char *const *small)
 {
-    say_model("lenet", NULL, true);
+    say_model(make("lenet", NULL), true);
     is_str(said,
            "version 9\nlenet\ninput 1[batch,3,32,32]\noutput 1[batch,5]\n"
            "conv1.weight 1[6,3,5,5] of 1800 bytes\nconv1.bias 1[6] of 24 bytes\n"
@@ -261,11 +261,17 @@ test_said(const char *const *small)
            "fc2.weight 1[84,120] of 40320 bytes\nfc2.bias 1[84] of 336 bytes\n"
            "fc3.weight 1[5,84] of 1680 bytes\nfc3.bias 1[5] of 20 bytes\n",
            "a file says what goes in and out, and of what shape weights are");
-    say_model("bert_classifier", small, false);
+    say_model(make("bert_classifier", small), false);
     is_str(said,
            "version 9\nbert_classifier\ninput 6[batch,6]\nattention_mask 6[batch,6]\n"
            "token_type 6[batch,6]\noutput 1[batch,5]\n",
            "tokens and their fields are whole numbers");
+    struct et_model *m = make("mlp", NULL);
+    m->facts.channels = 3 * 32 * 32;
+    m->facts.height = m->facts.width = 0;
+    say_model(m, false);
+    is_str(said, "version 9\nmlp\ninput 1[batch,3072]\noutput 1[batch,5]\n",
+           "features of no picture are a row");
 }
 
 /* ---- attributes ---- */
