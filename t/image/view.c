@@ -142,6 +142,7 @@ axes(void)
     et_view_resize(&v, 20, 4, ET_BICUBIC);
     is_axis(&v.x, "0 by 2.5, of [0, 10), not black in [0, 4)", "a size that shrinks");
     is_axis(&v.y, "0 by 1, of [0, 20), not black in [0, 20)", "leaves the other side");
+    is_int(v.filter, ET_BICUBIC, "and has its filter");
     et_view_crop(&v, 15, 1, 9, 2);
     is_axis(&v.x, "2.5 by 2.5, of [0, 10), not black in [0, 2)", "a cut moves it");
     is_axis(&v.y, "15 by 1, of [0, 20), not black in [0, 5)", "and may hang over");
@@ -150,8 +151,13 @@ axes(void)
             "all pixels that the cut touches are seen then");
     is_axis(&v.y, "15 by 0.5, of [15, 20), not black in [0, 10)",
             "and what hangs over grows with it");
-    ok(v.filter == ET_BILINEAR && !eti_view_is_whole(&v),
-       "the last filter counts, also for steps of one pixel between two");
+    is_int(v.filter, ET_BILINEAR, "the last filter counts");
+    struct et_view w = et_view_of(20, 10);
+    et_view_resize(&w, 20, 4, ET_BICUBIC);
+    et_view_crop(&w, 0, 1, 20, 2);
+    et_view_resize(&w, 20, 5, ET_BICUBIC);
+    ok(w.x.step == 1 && w.x.origin == 2.5 && !eti_view_is_whole(&w),
+       "steps of one pixel from between two on are not whole");
     et_view_flip_y(&v);
     is_axis(&v.y, "24 by -0.5, of [15, 20), not black in [8, 18)", "a flip turns it");
 }
