@@ -125,6 +125,67 @@ test_whole(void)
     heard_forget();
 }
 
+/* All that WELCOME says, to viewers and operators who have different parts of it. */
+static void
+test_welcome(void)
+{
+    static const struct {
+        bool is_operator, goes_on;
+        int64_t after, head;
+    } row[] = {
+        {false, false, -1, 0},
+        {true, false, -1, 0},
+        {false, true, 0, 0},
+        {true, true, 7, 7},
+    };
+    char path[256], text[64], want[512], got[512];
+    unsigned char id[ETD_RUN_ID];
+    snprintf(path, sizeof path, "%s/run.json", h.directory);
+    json_t *facts = json_load_file(path, 0, NULL);
+    if (!etd_run_id(json_string_value(json_object_get(facts, "id")), id))
+        bail("the run has no id");
+    json_decref(facts);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_session *s = heard_open(row[i].is_operator);
+        heard_hello(s, 1, h.name, row[i].after, 1);
+        struct etd_frame f = heard_frame(0);
+        const struct etd_map *m = &f.body;
+        int n = snprintf(got, sizeof got, "name %s", etd_get_text(m, "name", text, 64));
+        n += snprintf(got + n, sizeof got - (size_t)n, ", role %s",
+                      etd_get_text(m, "role", text, 64));
+        snprintf(got + n, sizeof got - (size_t)n,
+                 ", minor %d, beat_ms %d, head %d, goes_on %d, clients %d, ended %d, "
+                 "files %d",
+                 (int)etd_get_int(m, "minor", -1), (int)etd_get_int(m, "beat_ms", -1),
+                 (int)etd_get_int(m, "head", -1), etd_get_bool(m, "goes_on", false),
+                 (int)etd_get_int(m, "clients", -1), etd_get_bool(m, "ended", false),
+                 etd_get_bool(m, "files", false));
+        snprintf(want, sizeof want,
+                 "name %s, role %s, minor %d, beat_ms 1000, head %d, goes_on %d, "
+                 "clients 64, ended 1, files 1",
+                 h.name, row[i].is_operator ? "operator" : "viewer", ETD_MINOR,
+                 (int)row[i].head, row[i].goes_on);
+        is_str(got, want, "WELCOME, to who has all records up to %d",
+               (int)row[i].after);
+        ok(memcmp(f.head.run, id, sizeof id) == 0, "and says of which run it is");
+        (void)heard_drive(s);
+        if (row[i].after < 0) {
+            f = heard_last(ETD_SNAP_BEGIN);
+            ok(etd_get_int(&f.body, "s", -1) == h.log.seq && f.head.incarnation == 1,
+               "the snapshot says of which start it is, and behind which record");
+        }
+        ping(s, 0, true);
+        f = heard_last(ETD_PONG);
+        ok(etd_get_int(&f.body, "at", -1) == (row[i].after < 0 ? h.log.seq : -1),
+           "a digest is one of the snapshot's record, or none");
+        ping(s, 0, false);
+        f = heard_last(ETD_PONG);
+        ok(f.body.n == 0, "and who does not ask for it is told none");
+        etd_session_free(&s);
+        heard_forget();
+    }
+}
+
 static int
 count_records(void)
 {
@@ -145,6 +206,21 @@ test_credit_of_records(void)
     ping(s, 3, false);
     (void)heard_drive(s);
     is_int(count_records(), 8, "with room for three more, three more");
+    ping(s, -2, false);
+    ping(s, 2, false);
+    (void)heard_drive(s);
+    is_int(count_records(), 10, "nobody can give less than none,");
+    ping(s, 2, false);
+    ping(s, 3, false);
+    (void)heard_drive(s);
+    is_int(count_records(), 15, "and what is given twice adds up");
+    etd_session_free(&s);
+    heard_forget();
+    s = heard_open(false);
+    heard_hello(s, 1, h.name, 0, 0);
+    (void)heard_drive(s);
+    is_int(count_records(), ETD_CREDIT, "who says nothing of room is sent %d records",
+           ETD_CREDIT);
     etd_session_free(&s);
     heard_forget();
 }
@@ -667,6 +743,41 @@ test_history(void)
     heard_forget();
 }
 
+/* run.json says that it is in STATE, of a process that is gone. */
+static void
+write_state(const char *state)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/run.json", h.directory);
+    json_t *facts = json_load_file(path, 0, NULL);
+    if (json_object_set_new(facts, "state", json_string(state)) != 0 ||
+        json_object_set_new(facts, "exit_code", json_integer(0)) != 0 ||
+        json_object_set_new(facts, "pid", json_integer(0)) != 0 ||
+        json_dump_file(facts, path, JSON_INDENT(1)) != 0)
+        bail("cannot write %s", path);
+    json_decref(facts);
+}
+
+/* Records of more numbers than a frame has, one after the other. */
+static void
+tell_wide(void)
+{
+    static const int numbers[] = {ETD_KEYS - 1, ETD_KEYS, ETD_KEYS + 1, 2 * ETD_KEYS,
+                                  2 * ETD_KEYS + 1};
+    static struct et_log_entry entry[3 * ETD_KEYS];
+    for (size_t k = 0; k < sizeof numbers / sizeof *numbers; k++) {
+        const int n = numbers[k];
+        for (int i = 0; i < n; i++) {
+            snprintf(entry[i].name, sizeof entry[i].name, "wide/%d", i);
+            entry[i].value = 1000 * n + i;
+        }
+        const struct et_record r = {
+            .kind = ET_RECORD_BATCH, .ba = ++h.ba, .entry = entry, .n = n};
+        eti_events_write(&h.log, &r);
+    }
+    house_tell(&h, 20);
+}
+
 static void
 is_refused(const char *name, const char *what)
 {
@@ -693,6 +804,32 @@ test_refused(void)
     heard_forget();
 }
 
+/* A run whose process was killed left a run.json that says it goes on. */
+static void
+test_killed(void)
+{
+    static const char says[] = "\"state\":\"crashed\"";
+    write_state("running");
+    for (int i = 0; i < 2; i++) {
+        struct etd_session *s = heard_open(false);
+        heard_hello(s, 1, h.name, i ? h.log.seq - 3 : -1, 4096);
+        ok(heard_drive(s), "a run that was killed is told as one that has ended");
+        bool said = false;
+        for (int k = 0; k < heard_n; k++) {
+            struct etd_frame f = heard_frame(k);
+            struct etd_value v;
+            if (f.head.kind == (i ? ETD_FACTS : ETD_SNAP_CHUNK) &&
+                etd_find(&f.body, i ? "facts" : "data", &v))
+                said = said || memmem(v.bytes, v.n, says, strlen(says));
+        }
+        ok(said, "and what is said of it with the %s is that",
+           i ? "last records" : "snapshot");
+        etd_session_free(&s);
+        heard_forget();
+    }
+    write_state("finished");
+}
+
 /* A log that was cut off in the middle of a record, or has been written into. */
 static void
 test_damaged(void)
@@ -714,20 +851,6 @@ test_damaged(void)
     heard_forget();
 }
 
-/* run.json says that it has ended. */
-static void
-end_run(void)
-{
-    char path[256];
-    snprintf(path, sizeof path, "%s/run.json", h.directory);
-    json_t *facts = json_load_file(path, 0, NULL);
-    if (json_object_set_new(facts, "state", json_string("finished")) != 0 ||
-        json_object_set_new(facts, "exit_code", json_integer(0)) != 0 ||
-        json_dump_file(facts, path, JSON_INDENT(1)) != 0)
-        bail("cannot write %s", path);
-    json_decref(facts);
-}
-
 int
 main(void)
 {
@@ -736,7 +859,8 @@ main(void)
     if (chdir(h.folder) != 0)
         bail("no folder");
     house_tell(&h, RECORDS);
-    end_run();
+    tell_wide();
+    write_state("finished");
     snprintf(path, sizeof path, "%s/logs", h.directory);
     mkdir(path, 0700);
     snprintf(path, sizeof path, "%s/logs/rank0.txt", h.directory);
@@ -751,6 +875,7 @@ main(void)
         bail("no FIFO");
     heard_host = (struct etd_host){.cx = h.cx, .starts = {.cx = h.cx}};
     test_whole();
+    test_welcome();
     test_credit();
     test_credit_of_records();
     test_large();
@@ -764,6 +889,7 @@ main(void)
     test_steady();
     test_history();
     test_refused();
+    test_killed();
     test_damaged();
     house_end(&h);
     return done();
