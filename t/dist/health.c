@@ -344,6 +344,174 @@ test_algorithms(void)
     et_ctx_free(&cx);
 }
 
+/* ---- by a clock that the test sets ---- */
+
+static double set_now;
+
+/* The sender's looks are a second apart. */
+static double
+set_clock(void)
+{
+    return trains ? set_now : (own_now += 1);
+}
+
+struct bench {
+    struct et_ctx *cx;
+    struct eti_seams seams;
+    struct etd_rank rank;
+    struct et_comm *comm;
+    struct et_callback *c;
+    int pipes[2];
+};
+
+/* Rank LOCAL of two that are here. */
+static void
+bench_begin(struct bench *b, int local)
+{
+    *b = (struct bench){.cx = need_ctx(), .seams = eti_system};
+    b->seams.monotonic = set_clock;
+    eti_ctx_set_seams(b->cx, &b->seams);
+    b->rank = (struct etd_rank){.cx = b->cx, .world = 2, .rank = local, .local = local};
+    if (pipe(b->pipes) != 0)
+        bail("no pipe");
+    need(b->cx, etd_board_new(b->cx, 2, &b->rank.board));
+    need(b->cx, etd_sender_start(b->cx, b->pipes[1], local, &b->rank.sender));
+    need(b->cx, et_comm_new(b->cx, &others, NULL, 0, 1, &b->comm));
+    need(b->cx, etd_rank_watch(&b->rank, b->comm, &b->c));
+    trains = true;
+}
+
+static void
+bench_end(struct bench *b)
+{
+    trains = false;
+    et_callback_free(&b->c);
+    et_comm_close(&b->comm);
+    etd_sender_stop(&b->rank.sender);
+    etd_board_free(&b->rank.board);
+    close(b->pipes[0]);
+    close(b->pipes[1]);
+    et_ctx_free(&b->cx);
+}
+
+/* At T comes EVENT; a batch's end is behind the batch. */
+static void
+at(struct bench *b, struct et_state *s, double t, enum et_event event,
+   struct et_log *log)
+{
+    set_now = t;
+    s->timestamp.batch += event == ET_EVENT_BATCH_END;
+    need(b->cx, b->c->type->run(b->c, event, s, log));
+}
+
+/* Three batches in 100 s: each reads in two parts, behind the first there are an
+ * evaluation and a save, behind the second is a chance to save that nobody takes. */
+static void
+test_parts_of_steps(void)
+{
+    static const struct {
+        double t;
+        enum et_event event;
+        bool due;
+    } row[] = {
+        {0, ET_EVENT_FIT_START, false},         {0, ET_EVENT_BEFORE_DATALOADER, false},
+        {1, ET_EVENT_AFTER_DATALOADER, false},  {2, ET_EVENT_BEFORE_DATALOADER, false},
+        {4, ET_EVENT_AFTER_DATALOADER, false},  {10, ET_EVENT_BATCH_END, false},
+        {11, ET_EVENT_EVAL_BEFORE_ALL, false},  {31, ET_EVENT_EVAL_AFTER_ALL, false},
+        {32, ET_EVENT_BATCH_CHECKPOINT, true},  {72, ET_EVENT_BEFORE_DATALOADER, false},
+        {73, ET_EVENT_AFTER_DATALOADER, false}, {74, ET_EVENT_BEFORE_DATALOADER, false},
+        {76, ET_EVENT_AFTER_DATALOADER, false}, {80, ET_EVENT_BATCH_END, false},
+        {81, ET_EVENT_BATCH_CHECKPOINT, false}, {91, ET_EVENT_BEFORE_DATALOADER, false},
+        {91, ET_EVENT_AFTER_DATALOADER, false}, {100, ET_EVENT_BATCH_END, false},
+    };
+    static char bytes[1 << 16];
+    for (int local = 0; local < 2; local++) {
+        struct et_log_entry entry[NUMBERS];
+        struct bench b;
+        struct et_state s = {0};
+        struct etd_packet f;
+        struct et_record r;
+        double data = 0, step = 0, save = 0;
+        int64_t ba = 0;
+        size_t n = 0, used;
+        bool of_host = false;
+        bench_begin(&b, local);
+        s.cx = b.cx;
+        for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+            s.checkpoint_due = row[i].due;
+            at(&b, &s, row[i].t, row[i].event, NULL);
+        }
+        while (ba < 3) {
+            ssize_t got = read(b.pipes[0], bytes + n, sizeof bytes - n);
+            if (got <= 0)
+                bail("the sender writes no more");
+            n += (size_t)got;
+            size_t from = 0;
+            for (; etd_packet_next(bytes + from, n - from, &f, &used) == 1;
+                 from += used) {
+                if (!etd_packet_record(&f, entry, NUMBERS, &r))
+                    continue;
+                of_host = of_host || !isnan(number(&r, "ram_total_gb"));
+                if (r.ba <= ba)
+                    continue;
+                double batches = (double)(r.ba - ba);
+                ba = r.ba;
+                data += 1e-3 * batches * number(&r, "data_ms");
+                step += 1e-3 * batches * number(&r, "step_ms");
+                save += 1e-3 * batches * number(&r, "save_ms");
+            }
+            memmove(bytes, bytes + from, n -= from);
+        }
+        is_near(data, 6, EXACT, "what is read in parts is read for all of their time");
+        is_near(step, 40, EXACT,
+                "a step has neither an evaluation nor a save, nor both of them");
+        is_near(save, 40, EXACT, "a save is told of once, and only where there is one");
+        is_int(of_host, local == 0, "rank %d here %s the machine", local,
+               local ? "does not speak of" : "speaks of");
+        bench_end(&b);
+    }
+}
+
+/* While it trains rank 0 tells of algorithms every ten seconds, and when one of them
+ * was switched. */
+static void
+test_algorithms_again(void)
+{
+    struct bench b;
+    bench_begin(&b, 0);
+    struct et_algorithm ema = {.type = et_algorithm_find("ema")};
+    struct et_algorithm mixup = {.type = et_algorithm_find("mixup"), .off = true};
+    struct et_algorithm *both[] = {&ema, &mixup};
+    const struct {
+        double t;
+        bool ema_off, mixup_off, told;
+        const char *why;
+    } row[] = {
+        {109, false, true, false, "nothing is told for nine seconds"},
+        {109.5, true, true, true, "that one was switched off is told at once"},
+        {109.75, true, true, false, "and once"},
+        {110, false, false, true, "so is that one is on again,"},
+        {119, false, false, false, "and then nothing for nine seconds"},
+        {120, false, false, true, "after ten it is told again"},
+        {129.5, false, false, false, "and then nothing until"},
+        {130, false, false, true, "ten more have passed"},
+    };
+    struct told told = {.sink = {.write = take_told}};
+    struct et_state s = {.cx = b.cx, .algorithms = both, .n_algorithms = 2};
+    struct et_log *log;
+    need(b.cx, et_log_new(b.cx, &told.sink, &log));
+    at(&b, &s, 100, ET_EVENT_FIT_START, log);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        told.text[0] = '\0';
+        ema.off = row[i].ema_off;
+        mixup.off = row[i].mixup_off;
+        at(&b, &s, row[i].t, ET_EVENT_BATCH_END, log);
+        is_int(told.text[0] != '\0', row[i].told, "%s", row[i].why);
+    }
+    et_log_free(&log);
+    bench_end(&b);
+}
+
 /* ---- phases ---- */
 
 /* The phase in which the board shows a rank after each event. */
@@ -403,6 +571,8 @@ main(void)
     test_pause();
     test_whole_batches();
     test_algorithms();
+    test_parts_of_steps();
+    test_algorithms_again();
     test_phases();
     if (pipe(pipes) != 0)
         bail("no pipe");
