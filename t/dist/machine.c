@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -194,6 +195,80 @@ test_counters(void)
     ok(m.jiffies >= jiffies[0] && m.jiffies <= jiffies[1], "and so is all time");
 }
 
+/* The text of PATH, "" where it cannot be read. */
+static const char *
+text_of(const char *path)
+{
+    static char text[32768];
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    if (f)
+        fclose(f);
+    return text;
+}
+
+static double
+cpu_now(void)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    return (double)(use.ru_utime.tv_sec + use.ru_stime.tv_sec) +
+           1e-6 * (double)(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
+}
+
+static double
+net_now(void)
+{
+    double n[ETI_NET_COUNTERS];
+    eti_proc_network(text_of("/proc/net/dev"), false, n);
+    return n[ETI_NET_BYTES_RECV] + n[ETI_NET_BYTES_SENT];
+}
+
+/* Seconds that this thread has waited for a processor; NaN. */
+static double
+queued_now(void)
+{
+    unsigned long long ran, queued;
+    return sscanf(text_of("/proc/thread-self/schedstat"), "%llu %llu", &ran, &queued) ==
+                   2
+               ? 1e-9 * (double)queued
+               : NAN;
+}
+
+/* What is said of the process lies between what the system says before and after. */
+static void
+test_system(void)
+{
+    struct etd_machine m;
+    double cpu = cpu_now(), net = net_now(), queued = queued_now();
+    etd_machine_start(&m, true, 100);
+    double said_queued = etd_machine_queued(gettid());
+    ok(m.cpu >= cpu && m.cpu <= cpu_now(),
+       "the processors' time is of user and system");
+    ok(m.net >= net && m.net <= net_now(),
+       "bytes of the network are those of both ways");
+    if (isnan(queued))
+        skip(1, "this system does not say");
+    else
+        ok(said_queued >= queued && said_queued <= queued_now(),
+           "a thread has stood in the queue for %g s", said_queued);
+    double total = said(&m, 101, "ram_total_gb"), ram = said(&m, 102, "ram_gb");
+    double rss = said(&m, 103, "rss_gb");
+    const char *status = text_of("/proc/self/status"), *at = strstr(status, "VmRSS:");
+    double resident = at ? 1024 * strtod(at + strlen("VmRSS:"), NULL) : NAN;
+    double bytes = (double)etd_machine_resident();
+    ok(bytes > resident / 2 && bytes < 2 * resident && rss > 0.5e-9 * resident &&
+           rss < 2e-9 * resident,
+       "a process holds about %g bytes of memory", resident);
+    const char *text = text_of("/proc/meminfo");
+    double all = eti_proc_memory(text, "MemTotal") / 1e9;
+    double free_now = eti_proc_memory(text, "MemAvailable") / 1e9;
+    is_near(total, all, 1e-9, "the machine has %g GB", all);
+    is_near(ram, all - free_now, all / 10, "of which some %g are taken",
+            all - free_now);
+}
+
 static void
 clean(void)
 {
@@ -217,6 +292,7 @@ main(void)
     test_rates();
     test_queue();
     test_counters();
+    test_system();
     clean();
     return done();
 }
