@@ -26,6 +26,10 @@ test_program(void)
     is_str(h.driver, "580.95", "all have one driver");
     ok(isnan(h.gpu[1].util) && h.gpu[1].used == 4.0 * (1 << 20),
        "what a GPU does not count is not known, and the rest is");
+    etd_host_read_gpus("X, -1, 2, -3, 4\nY, 1, 2, 3\nZ, 1, 2, 3,\n", &h);
+    ok(h.n_gpus == 1 && isnan(h.gpu[0].util) && h.gpu[0].used == 2.0 * (1 << 20) &&
+           isnan(h.gpu[0].total),
+       "nor is less than nothing, and a line that is too short is no GPU");
     etd_host_read_gpus("", &h);
     is_int(h.n_gpus, 0, "no answer, no GPUs");
     static const char line[] = "X, 1, 2, 3, 4\n";
@@ -124,6 +128,13 @@ test_claims(void)
     h = claim("G", -1, 1, INFINITY, 1);
     ok(isnan(h.gpu[0].util) && isnan(h.gpu[0].total),
        "nor is what is no number of bytes");
+    h = claim("G", 1, 8e9, 8e9, 1);
+    ok(h.gpu[0].util == 1 && h.gpu[0].used == 8e9 && h.gpu[0].total == 8e9,
+       "one that is busy all the time, with all of its memory taken, is");
+    h = claim("G", 0, 0, 8e9, 1);
+    ok(h.gpu[0].util == 0 && h.gpu[0].used == 0, "and one that does nothing");
+    h = claim("G", 0, 0, 0, 1);
+    ok(h.n_gpus == 1 && isnan(h.gpu[0].total), "a GPU without memory is not known");
     h = claim("G", 0.5, 1, 2, 2);
     is_int(h.n_gpus, 0, "lists of different lengths are no GPUs");
 }

@@ -54,6 +54,7 @@ test_targets(struct et_ctx *cx)
          "lab", 0},
         {"tcp://10.0.0.1:7018/" N60 "1234", true, NULL, NULL, NULL, 0},
         {"a/b@lab", true, NULL, NULL, NULL, 0},
+        {"x@y@lab", true, NULL, NULL, NULL, 0},
     };
     static struct etd_target t;
     bool is;
@@ -150,6 +151,23 @@ test_options(struct et_ctx *cx)
     }
 }
 
+/* A run of this machine, whose hub need not be there. */
+static void
+test_local(struct et_ctx *cx)
+{
+    static struct etd_target t;
+    static const char id[] = "0123456789abcdef0123456789abcdef";
+    unsigned char bytes[ETD_RUN_ID];
+    if (!etd_run_id(id, bytes))
+        bail("no id");
+    if (etd_target_local(cx, "calm-heron", id, &t) != ET_OK)
+        et_error_clear(cx);
+    is_str(t.run, "calm-heron", "a run of this machine is asked for by its name");
+    ok(memcmp(t.id, bytes, sizeof bytes) == 0, "and its id, as others may have it");
+    is_int(etd_target_local(cx, "../x", id, &t), ET_EINVAL, "a path is no name");
+    et_error_clear(cx);
+}
+
 int
 main(void)
 {
@@ -174,6 +192,7 @@ main(void)
     test_lengths(cx);
     test_ports(cx);
     test_options(cx);
+    test_local(cx);
     et_ctx_free(&cx);
     return done();
 }
