@@ -6,14 +6,17 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/seams.h"
 #include "dist/wire/errors.h"
+#include "dist/worker/child.h"
 #include "dist/worker/start.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -91,6 +94,59 @@ age(unsigned char number, double seconds)
     const struct timespec t = {.tv_sec = (time_t)(eti_wall(s.cx) - seconds)};
     if (utimensat(AT_FDCWD, path, (struct timespec[]){t, t}, 0) != 0)
         bail("cannot age %s", path);
+}
+
+/* Runs ARGV until it ends; its exit status. */
+static int
+run_child(struct etd_child *c, const char *const *argv, bool errors)
+{
+    int status = -1;
+    if (!etd_child_start(c, argv[0], argv, errors))
+        bail("%s does not start", argv[0]);
+    while (!etd_child_step(c, &status))
+        (void)poll(&(struct pollfd){.fd = c->fd, .events = POLLIN}, 1, 60000);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A program that a worker starts: what it is told, and what is taken of its words. */
+static void
+test_child(void)
+{
+    static struct etd_child c;
+    int status;
+    static const char *const talks[] = {
+        "sh", "-c",
+        "printf \"$ETUDE_SERVED one\"; sleep .05; printf ' two'; printf three >&2; "
+        "exit 7",
+        NULL};
+    for (int errors = 0; errors < 2; errors++) {
+        is_int(run_child(&c, talks, errors), 7, "a child's exit code is told,");
+        is_str(c.said, errors ? "1 one twothree" : "1 one two",
+               "and all that it said, %s its errors", errors ? "with" : "without");
+        ok(c.pid == 0 && c.fd == -1 && !etd_child_step(&c, &status),
+           "and then there is none any more");
+        etd_child_kill(&c);
+    }
+    static const char *const much[] = {
+        "sh", "-c",
+        "i=0; while [ $i -lt 500 ]; do printf 0123456789; i=$((i + 1)); done", NULL};
+    is_int(run_child(&c, much, false), 0, "one that says more than there is room for");
+    ok(strlen(c.said) == sizeof c.said - 1 && c.n == sizeof c.said - 1 &&
+           strcmp(c.said + c.n - 5, "01234") == 0,
+       "is heard as far as there is room");
+    static const char *const signals[] = {
+        "grep", "Sig[BI][lg][kn]:", "/proc/self/status", NULL};
+    sigset_t all, old;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &old);
+    signal(SIGUSR1, SIG_IGN);
+    is_int(run_child(&c, signals, false), 0, "who holds back and ignores signals");
+    signal(SIGUSR1, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &old, NULL);
+    const unsigned long long user1 = 1ULL << (SIGUSR1 - 1);
+    unsigned long long held = user1, ignored = user1;
+    (void)sscanf(c.said, "SigBlk: %llx SigIgn: %llx", &held, &ignored);
+    ok(!(held & user1) && !(ignored & user1), "starts programs that do neither");
 }
 
 static void
@@ -189,6 +245,7 @@ main(void)
         bail("no folder");
     s.folder = folder;
     s.program = program;
+    test_child();
     test_answers();
     test_gpus();
     test_lost();
