@@ -569,6 +569,174 @@ test_colours(struct et_ctx *cx)
     clean();
 }
 
+/* What the panel called TITLE shows: the labels of its values' axis, and its dots. */
+static const char *
+panel_of(const char *text, const char *title)
+{
+    static char out[4096];
+    char head[128];
+    double x, y;
+    size_t n = 0;
+    snprintf(head, sizeof head, "class=\"h\">%s<", title);
+    const char *at = strstr(text, head),
+               *end = at ? strstr(at + 1, "class=\"h\"") : NULL;
+    out[0] = '\0';
+    for (; at && *at && (!end || at < end); at++) {
+        char label[32];
+        if (sscanf(at, "text-anchor=\"end\">%31[^<]<", label) == 1)
+            n += (size_t)snprintf(out + n, sizeof out - n, "%s ", label);
+        else if (sscanf(at, "cx=\"%lf\" cy=\"%lf\"", &x, &y) == 2)
+            n += (size_t)snprintf(out + n, sizeof out - n, "(%g %g) ", x, y);
+    }
+    return out;
+}
+
+/* A panel reaches from its least to its greatest value and a little more: 5 % of what is
+ * between, of a value that is alone, or 1 around 0. */
+static void
+test_ranges(struct et_ctx *cx)
+{
+    static const struct {
+        const char *name[2], *title;
+        double value[2][2]; /* of both, at batches 1 and 4 */
+        const char *shows;
+    } row[] = {
+        {{"a"}, "a", {{4, 4}}, "3.8 3.9 4.0 4.1 4.2 (273 176) (840 176) "},
+        {{"b"}, "b", {{-4, -4}}, "-4.2 -4.1 -4.0 -3.9 -3.8 (273 442) (840 442) "},
+        {{"c"}, "c", {{0, 0}}, "-1.0 -0.5 0 0.5 1.0 (273 708) (840 708) "},
+        {{"d"}, "d", {{NAN, INFINITY}}, "-1.0 -0.5 0 0.5 1.0 "},
+        {{"e"}, "e", {{-1000, NAN}}, "-1040 -1020 -1000 -980 -960 (273 1240) "},
+        {{"loss/a", "loss/b"},
+         "loss",
+         {{2, 10}, {0, 4}},
+         "0 5 10 (273 1549.6) (840 1433.3) (273 1578.7) (840 1520.5) "},
+        {{"metrics/a/M", "metrics/b/M"},
+         "M",
+         {{NAN, NAN}, {100, 120}},
+         "100 105 110 115 120 (273 1844.7) (840 1699.3) "},
+    };
+    struct et_run *run = begin(cx);
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+            for (int of = 0; of < 2 && row[i].name[of]; of++) {
+                struct et_log_entry entry = {.value = row[i].value[of][k]};
+                snprintf(entry.name, sizeof entry.name, "%s", row[i].name[of]);
+                write_records(run, ET_RECORD_METRIC, 1 + 3 * k, NULL, &entry, 1);
+            }
+    et_run_close(&run);
+    char *text = text_of(cx, eti_export_svg, NULL);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        is_str(panel_of(text, row[i].title), row[i].shows,
+               "panel %s, with %g and %g in it", row[i].title, row[i].value[0][0],
+               row[i].value[0][1]);
+    ok(!strstr(text, "nan") && !strstr(text, "inf"), "each place is a number");
+    free(text);
+    clean();
+    run = begin(cx);
+    batch(run, 0, 7);
+    et_run_close(&run);
+    text = text_of(cx, eti_export_svg, "^loss");
+    is_str(panel_of(text, "loss"), "6.8 7.0 7.2 (84 176) ",
+           "a run of no batches has its values at the left");
+    free(text);
+    clean();
+}
+
+/* Series of up to 64 points have dots, and come behind the others. */
+static void
+test_dots(struct et_ctx *cx)
+{
+    char lines[64];
+    struct et_run *run = begin(cx);
+    for (int ba = 1; ba <= 65; ba++) {
+        const struct et_log_entry entry[] = {{"loss/b", ba}, {"loss/a", ba}};
+        write_records(run, ET_RECORD_METRIC, ba, NULL, entry, ba > 64 ? 1 : 2);
+    }
+    et_run_close(&run);
+    char *text = text_of(cx, eti_export_svg, NULL);
+    colours(text, false, lines);
+    is_int(count(text, "<circle"), 64, "of 64 points each has a dot, of 65 none");
+    is_int(count(text, "<circle fill=\"#0072b2\""), 64, "of their line's colour");
+    is_str(lines, "#d55e00 #0072b2 ", "and their line is the upper one");
+    free(text);
+    clean();
+}
+
+/* Legends stand beside each other as far as there is room; the first always does. */
+static void
+test_legend(struct et_ctx *cx)
+{
+    static const int lengths[][4] = {{40, 40, 40, 0}, {120, 20, 0}, {52, 51, 20, 0}};
+    static const char *const places[] = {"84 382 ", "84 ", "84 461.2 "};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        struct et_run *run = begin(cx);
+        struct et_log_entry entry[4];
+        char got[128] = "";
+        int n = 0;
+        for (; lengths[i][n]; n++) {
+            snprintf(entry[n].name, sizeof entry[n].name, "loss/%d%0*d", n,
+                     lengths[i][n] - 6, 0);
+            entry[n].value = n;
+        }
+        write_records(run, ET_RECORD_METRIC, 3, NULL, entry, n);
+        et_run_close(&run);
+        char *text = text_of(cx, eti_export_svg, NULL);
+        for (const char *at = text; (at = strstr(at, "h16\"/>")) != NULL; at++) {
+            const char *from = at;
+            while (*from != 'M')
+                from--;
+            double x = strtod(from + 1, NULL);
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%g ", x);
+        }
+        is_str(got, places[i], "of names of %d, %d and %d letters these are told",
+               lengths[i][0], lengths[i][1], lengths[i][2]);
+        free(text);
+        clean();
+    }
+}
+
+static char warning[256];
+
+static void
+take_warning(void *data, enum et_log_level level, const char *text)
+{
+    (void)data, (void)level;
+    snprintf(warning, sizeof warning, "%s", text);
+}
+
+/* A chart has room for some series. Each panel has the colours from the first on. */
+static void
+test_many_series(struct et_ctx *cx)
+{
+    enum { SERIES = 51, ROOM = 48 };
+    struct et_log_entry entry[SERIES];
+    for (int n = ROOM; n <= SERIES; n += SERIES - ROOM) {
+        struct et_run *run = begin(cx);
+        char height[64];
+        for (int i = 0; i < n; i++) {
+            snprintf(entry[i].name, sizeof entry[i].name, "%s/%02d",
+                     i < 9 ? "loss" : "own", i);
+            entry[i].value = i;
+        }
+        write_records(run, ET_RECORD_METRIC, 3, NULL, entry, n);
+        et_run_close(&run);
+        warning[0] = '\0';
+        et_ctx_set_log(cx, ET_LOG_WARN, take_warning, NULL);
+        char *text = text_of(cx, eti_export_svg, NULL);
+        et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
+        is_str(warning, n > ROOM ? "the chart has 48 series; 3 more are left out" : "",
+               "of %d series it is told how many are left out", n);
+        snprintf(height, sizeof height, " height=\"%d\"", 52 + 40 * 266);
+        ok(strstr(text, height), "and the picture is as high as its panels");
+        is_int(count(text, "<circle fill=\"#000000\""), 1,
+               "of nine losses the seventh has the last colour,");
+        is_int(count(text, "<circle fill=\"#0072b2\""), 39 + 2,
+               "the eighth the first again, as each other panel's line");
+        free(text);
+        clean();
+    }
+}
+
 static void
 test_reduction(struct et_ctx *cx)
 {
@@ -647,6 +815,10 @@ main(void)
     test_units(cx);
     test_spans(cx);
     test_colours(cx);
+    test_ranges(cx);
+    test_dots(cx);
+    test_legend(cx);
+    test_many_series(cx);
     test_reduction(cx);
     test_damage(cx);
     test_many(cx);
