@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +156,9 @@ static bool
 read_whole(int fd, char *bytes, size_t n)
 {
     for (ssize_t r; n > 0; bytes += r, n -= (size_t)r)
-        if ((r = read(fd, bytes, n)) <= 0)
+        if (poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 20000) != 1)
+            bail("the other side says nothing");
+        else if ((r = read(fd, bytes, n)) <= 0)
             return false;
     return true;
 }

@@ -206,6 +206,13 @@ test_tensorboard(struct et_ctx *cx)
         fclose(f);
     ok(holds(bytes, n, "metrics/eval/Accuracy") && holds(bytes, n, "warmer"),
        "with numbers, and annotations as texts");
+    /* Each begins with its time, a double, and has its batch as the step. */
+    const double at = 1e9 + 5;
+    char when[12] = "\x09........\x10\x05";
+    memcpy(when + 1, &at, sizeof at);
+    ok(memmem(bytes, n, when, 11) != NULL,
+       "each of the time and the batch that it had");
+    ok(!strstr(name, "tfevents.0"), "in a file that is named by the time");
     is_int(eti_export_tensorboard(cx, &x, path), ET_EINVAL,
            "a second one there is refused");
     ok(strstr(take_error(cx), "files of events already") != NULL,
@@ -666,7 +673,7 @@ test_dots(struct et_ctx *cx)
 static void
 test_legend(struct et_ctx *cx)
 {
-    static const int lengths[][4] = {{40, 40, 40, 0}, {120, 20, 0}, {52, 51, 20, 0}};
+    static const int lengths[][4] = {{40, 40, 40, 0}, {95, 95, 0}, {52, 51, 20, 0}};
     static const char *const places[] = {"84 382 ", "84 ", "84 461.2 "};
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
         struct et_run *run = begin(cx);
@@ -676,7 +683,7 @@ test_legend(struct et_ctx *cx)
         for (; lengths[i][n]; n++) {
             snprintf(entry[n].name, sizeof entry[n].name, "loss/%d%0*d", n,
                      lengths[i][n] - 6, 0);
-            entry[n].value = n;
+            entry[n].value = lengths[i][0] == 95 ? NAN : n; /* which is told there */
         }
         write_records(run, ET_RECORD_METRIC, 3, NULL, entry, n);
         et_run_close(&run);
@@ -790,13 +797,18 @@ test_many(struct et_ctx *cx)
         snprintf(entry[i].name, sizeof entry[i].name, "l2_norm/grad/%d", i);
         entry[i].value = i;
     }
-    write_records(run, ET_RECORD_BATCH, 1, NULL, entry, MANY);
+    write_records(run, ET_RECORD_BATCH, 1, NULL, entry, 2);
+    write_records(run, ET_RECORD_EPOCH, 1, NULL, entry + 2, 2);
+    write_records(run, ET_RECORD_BATCH, 2, NULL, entry, MANY);
     et_run_close(&run);
     free(entry);
     char *text = text_of(cx, eti_export_csv, NULL);
     for (const char *p = text; (p = strchr(p, '\n')); p++)
         lines++;
-    is_int(lines, MANY + 1, "a record of %d numbers is exported whole", MANY);
+    is_int(lines, MANY + 5, "a record of %d numbers is exported whole, behind others",
+           MANY);
+    ok(strstr(text, "1000000001.000,epoch,0,1,8,l2_norm/grad/3,3\n") != NULL,
+       "so are the numbers of an epoch");
     free(text);
     clean();
 }
