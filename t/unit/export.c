@@ -167,6 +167,31 @@ test_lines(struct et_ctx *cx)
     clean();
 }
 
+/* Resumed ever earlier, and then later again: what was done again is left out. */
+static void
+test_earlier(struct et_ctx *cx)
+{
+    static const struct {
+        int from, to; /* batches from behind FROM */
+    } row[] = {{0, 5}, {4, 6}, {3, 5}, {1, 2}, {2, 3}};
+    char got[128] = "";
+    struct et_run *run = begin(cx);
+    for (int i = 0; i < 5; i++) {
+        if (i > 0)
+            write_records(run, ET_RECORD_RESUME, row[i].from, NULL, NULL, 0);
+        for (int ba = row[i].from + 1; ba <= row[i].to; ba++)
+            batch(run, ba, 100 * i + ba);
+    }
+    et_run_close(&run);
+    char *text = text_of(cx, eti_export_csv, "^loss");
+    for (const char *p = text; (p = strstr(p, "total,")); p += strlen("total,"))
+        snprintf(got + strlen(got), sizeof got - strlen(got), "%d ",
+                 (int)strtol(p + strlen("total,"), NULL, 10));
+    is_str(got, "1 302 403 ", "of batches that were done four times the last are told");
+    free(text);
+    clean();
+}
+
 /* ---- TensorBoard (t/unit/tensorboard.c reads what the writer writes) ---- */
 
 static bool
@@ -820,6 +845,7 @@ main(void)
     struct et_alloc_stats stats;
     snprintf(directory, sizeof directory, "%s/run", scratch_folder());
     test_lines(cx);
+    test_earlier(cx);
     test_tensorboard(cx);
     test_chart(cx);
     test_picture(cx);
