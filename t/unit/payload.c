@@ -277,6 +277,131 @@ test_hostile(void)
     ok(all.n == INT64_MAX && all.bad == INT64_MAX, "whatever comes after");
 }
 
+/* What is said of numbers may come in another order than they do. */
+static void
+test_about(void)
+{
+    static const struct {
+        const char *key, *name;
+        double value;
+        int64_t count; /* instead, where VALUE is 0 */
+    } row[] = {{"min", "c", 1, 0},   {"min", "a", 2, 0},  {"min", "b", 15, 0},
+               {"max", "b", 40, 0},  {"max", "a", 50, 0}, {"max", "c", 35, 0},
+               {"mean", "b", 25, 0}, {"mean", "c", 7, 0}, {"mean", "a", 20, 0},
+               {"bad", "c", 0, 2},   {"bad", "b", 0, 1},  {"bad", "other", 0, 3}};
+    struct eti_payload p;
+    begin("batch", 7);
+    text("m");
+    msgpack_pack_map(&k, 3);
+    number("a", 10);
+    number("b", 20);
+    number("c", 30);
+    text("of");
+    msgpack_pack_int64(&k, 5);
+    text("from");
+    msgpack_pack_int64(&k, 396);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        if (i == 0 || strcmp(row[i].key, row[i - 1].key) != 0) {
+            text(row[i].key);
+            msgpack_pack_map(&k, 3);
+        }
+        if (row[i].count)
+            text(row[i].name), msgpack_pack_int64(&k, row[i].count);
+        else
+            number(row[i].name, row[i].value);
+    }
+    if (!read_bytes(bytes.data, bytes.size, &p) || p.r.n != 3 || !p.r.span)
+        bail("the record is not read");
+    ok(p.r.of == 5 && p.r.from == 396, "a record stands for five batches from 396 on");
+    const struct et_log_span *v = p.r.span;
+    ok(v[0].min == 2 && v[0].max == 50 && v[0].sum == 5 * 20 && v[0].bad == 0 &&
+           v[0].n == 5,
+       "a number has what is said of it, though others are told of first,");
+    ok(v[1].min == 15 && v[1].max == 40 && v[1].sum == 4 * 25 && v[1].bad == 1 &&
+           v[1].n == 4,
+       "so has the next,");
+    ok(v[2].min == 1 && v[2].max == 35 && v[2].sum == 3 * 7 && v[2].bad == 2 &&
+           v[2].n == 3,
+       "and the last; what is said of none is passed over");
+}
+
+/* For how many a record stands, and from where on. */
+static void
+test_of(void)
+{
+    static const struct {
+        int64_t of, from, is_of, is_from;
+    } row[] = {{0, 5, 0, 0}, {1, 400, 1, 400}, {3, 401, 3, 400}, {3, 0, 3, 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct eti_payload p;
+        begin("batch", 3);
+        text("m");
+        msgpack_pack_map(&k, 1);
+        number("a", 10);
+        text("of");
+        msgpack_pack_int64(&k, row[i].of);
+        text("from");
+        msgpack_pack_int64(&k, row[i].from);
+        ok(read_bytes(bytes.data, bytes.size, &p) && p.r.of == row[i].is_of &&
+               p.r.from == row[i].is_from && !p.r.span == !row[i].is_of,
+           "a record of batch 400 for %d, from %d on, stands for %d from %d on",
+           (int)row[i].of, (int)row[i].from, (int)row[i].is_of, (int)row[i].is_from);
+    }
+}
+
+/* Of a key that comes again the first counts, and of "m" and "f" the former. */
+static void
+test_again(void)
+{
+    struct eti_payload p;
+    begin("log", 8);
+    text("m");
+    msgpack_pack_map(&k, 1);
+    number("series", 1);
+    text("f");
+    msgpack_pack_map(&k, 2);
+    number("fact", 2);
+    number("more", 3);
+    for (int i = 0; i < 3; i++) {
+        text("text");
+        text(((const char *[]){"first", "second", "third"})[i]);
+        text("rank");
+        msgpack_pack_int64(&k, i == 0 ? INT64_C(1) << 31 : i);
+    }
+    ok(read_bytes(bytes.data, bytes.size, &p) && p.is_series && p.r.n == 1 &&
+           has(&p, 0, "series", 1),
+       "facts behind series are passed over");
+    is_str(p.r.text, "first", "of a text that comes three times the first counts");
+    is_int(p.r.rank, 0, "a rank that no rank has is none");
+}
+
+/* Counts and lengths in their widest forms. */
+static void
+test_wide(void)
+{
+    struct eti_payload p;
+    for (int over = 0; over < 2; over++) {
+        msgpack_sbuffer_clear(&bytes);
+        msgpack_packer_init(&k, &bytes, msgpack_sbuffer_write);
+        msgpack_sbuffer_write(&bytes, "\xdd\0\0\0\7", 5);
+        text("batch");
+        msgpack_pack_fix_uint64(&k, (uint64_t)INT64_MAX + (unsigned)over);
+        msgpack_pack_double(&k, 1.5);
+        for (int i = 0; i < 3; i++)
+            msgpack_pack_int64(&k, i);
+        msgpack_sbuffer_write(&bytes, "\xdf\0\0\0\1", 5);
+        text("m");
+        msgpack_sbuffer_write(&bytes, "\xdf\0\0\0\2", 5);
+        number("a", 1);
+        number("b", 2);
+        is_int(read_bytes(bytes.data, bytes.size, &p), !over,
+               "a number %s the largest is %s", over ? "beyond" : "that is",
+               over ? "none" : "read");
+        ok(over || (p.r.seq == INT64_MAX && p.r.n == 2 && has(&p, 1, "b", 2)),
+           "behind a list and in a map whose lengths have four bytes");
+    }
+}
+
 int
 main(void)
 {
@@ -289,6 +414,10 @@ main(void)
     test_lies();
     test_spans();
     test_hostile();
+    test_about();
+    test_of();
+    test_again();
+    test_wide();
     msgpack_sbuffer_destroy(&bytes);
     et_free(e.cx, e.entry);
     et_free(e.cx, e.span);
