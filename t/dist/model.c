@@ -122,6 +122,67 @@ test_series(struct etd_model *m)
        "series are found by name, or by its beginning");
     ok(m->axis[10].t > 1e9 && m->axis[10].sp == 64 * 40,
        "a bin's place on the other axes is that of its first record");
+    const struct etd_bin *some = loss ? &loss->bin[100] : NULL;
+    ok(some && some->bin == 100 && some->n == 4 && some->max == 1.0 / 400 &&
+           some->min == 1.0 / 403 && some->last == 1.0 / 403,
+       "it has the greatest, the least and the last value of its four batches");
+    ok(loss && loss->n == 7991 && loss->last_ba == 8000 &&
+           loss->last_t == 1e9 + 23997 / 3.0 && acc && acc->last_ba == 8000,
+       "when a series was last is told by batch and by time");
+}
+
+/* Which value of a series is best, if any is: the first of equals. */
+static void
+test_best(struct et_ctx *cx)
+{
+    static const struct {
+        const char *name;
+        double value[4], best;
+        int64_t ba;
+    } row[] = {
+        {"metrics/eval/CrossEntropy", {2, 1, 1, 3}, 1, 2},
+        {"metrics/eval/Accuracy", {0.2, 0.7, 0.7, 0.1}, 0.7, 2},
+        {"metrics/far/Accuracy", {NAN, INFINITY, 0.5, 0.1}, 0.5, 3},
+        {"metrics/train/Accuracy", {0.2, 0.7, 0.7, 0.1}, NAN, 0},
+        {"loss/train/total", {2, 1, 1, 3}, NAN, 0},
+    };
+    enum { ROWS = sizeof row / sizeof *row };
+    struct et_log_entry entry[ROWS];
+    struct etd_model *m;
+    need(cx, etd_model_new(cx, &m));
+    for (int k = 0; k < 4; k++) {
+        for (int i = 0; i < ROWS; i++) {
+            snprintf(entry[i].name, sizeof entry->name, "%s", row[i].name);
+            entry[i].value = row[i].value[k];
+        }
+        need(cx, etd_model_apply(m, &(struct et_record){.kind = ET_RECORD_METRIC,
+                                                        .seq = k + 1,
+                                                        .ba = k + 1,
+                                                        .entry = entry,
+                                                        .n = ROWS}));
+    }
+    for (int i = 0; i < ROWS; i++) {
+        const struct etd_series *s = etd_model_series(m, row[i].name);
+        ok(s && s->best_ba == row[i].ba &&
+               (isnan(row[i].best) ? isnan(s->best) : s->best == row[i].best),
+           "the best of %s is %g, of batch %d", row[i].name, row[i].best,
+           (int)row[i].ba);
+    }
+    /* Of a record that stands for several the best is in between. */
+    static const struct et_log_span span[] = {{3, 0, 0.5, 9, 6}, {3, 0, 0.1, 0.9, 1}};
+    need(cx, etd_model_apply(m, &(struct et_record){.kind = ET_RECORD_METRIC,
+                                                    .seq = 5,
+                                                    .ba = 7,
+                                                    .of = 3,
+                                                    .from = 5,
+                                                    .entry = entry,
+                                                    .span = span,
+                                                    .n = 2}));
+    const struct etd_series *less = etd_model_series(m, row[0].name);
+    const struct etd_series *more = etd_model_series(m, row[1].name);
+    ok(less && less->best == 0.5 && less->best_ba == 7 && more && more->best == 0.9,
+       "the least or the greatest of what a record stands for may be best");
+    etd_model_free(&m);
 }
 
 static void
@@ -570,6 +631,7 @@ main(void)
     apply(cx, m, 0, 0);
     test_series(m);
     test_rest(m);
+    test_best(cx);
     test_evaluations(cx);
     test_late(cx);
     test_estimate(cx);
