@@ -91,6 +91,17 @@ test_alone(struct et_ctx *cx)
     et_free(cx, all);
     ok(et_dist_broadcast_object(cx, d, &bytes, &n, 0) == ET_OK && n == 4,
        "an object of its own stays as it is");
+    static const int ranks[] = {-1, 1};
+    for (int i = 0; i < 2; i++) {
+        is_int(et_dist_broadcast(cx, d, x, 2, ET_F64, ranks[i]), ET_EINVAL,
+               "nobody has what rank %d would say", ranks[i]);
+        is_int(et_dist_reduce(cx, d, x, 2, ET_F64, ET_DIST_SUM, ranks[i]), ET_EINVAL,
+               "nor is anything for rank %d", ranks[i]);
+        et_error_clear(cx);
+    }
+    is_int(et_dist_all_reduce(cx, d, x, -1, ET_F64, ET_DIST_SUM), ET_EINVAL,
+           "there are no fewer than no numbers");
+    et_error_clear(cx);
     et_dist_end(&d);
     ok(!d && et_dist_world_size(NULL) == 1 && et_dist_global_rank(NULL) == 0,
        "without an object there is one rank, too");
@@ -499,6 +510,52 @@ test_unlike(const char *what, group_fn *fn)
        g.text[0]);
 }
 
+/* Two ranks reduce as many bytes, by another operation or as another type. What none of
+ * both does itself goes by a gather, which would not tell. */
+static int
+reduce_unlike(struct et_ctx *cx, enum et_dtype dtype, enum et_dist_op op)
+{
+    struct et_dist *d;
+    int32_t x[2] = {3, 5};
+    EXPECT(et_dist_init(cx, 1, &d) == ET_OK);
+    const bool first = et_dist_global_rank(d) == 0;
+    et_status s = et_dist_all_reduce(cx, d, x, 2, first ? ET_I32 : dtype,
+                                     first ? ET_DIST_PRODUCT : op);
+    printf("%s", et_error_get(cx)->message);
+    et_error_clear(cx);
+    et_dist_end(&d);
+    return s == ET_EPEER ? 7 : 1;
+}
+
+static int
+part_types(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    (void)c, (void)data;
+    return reduce_unlike(cx, ET_F32, ET_DIST_PRODUCT);
+}
+
+static int
+part_operations(struct et_ctx *cx, struct et_comm *c, void *data)
+{
+    (void)c, (void)data;
+    return reduce_unlike(cx, ET_I32, ET_DIST_BXOR);
+}
+
+/* Both at once: each waits until its time is over. */
+static void
+test_other_numbers(void)
+{
+    struct group g[2];
+    group_start_bare(&g[0], 2, 20, part_types, NULL);
+    group_start_bare(&g[1], 2, 20, part_operations, NULL);
+    for (int i = 0; i < 2; i++) {
+        group_wait(&g[i], 30, -1);
+        ok(g[i].exit[0] == 7 && g[i].exit[1] == 7,
+           "ranks that reduce %s do not get each other's numbers: %s",
+           i ? "by another operation" : "another type", g[i].text[0]);
+    }
+}
+
 static int
 ask_for_nonsense(struct et_ctx *cx, struct et_comm *c, void *data)
 {
@@ -554,5 +611,6 @@ main(void)
     test_loss();
     test_unlike("a rank that is late", come_late);
     test_unlike("ranks that reduce different numbers of numbers", part_ways);
+    test_other_numbers();
     return done();
 }
