@@ -235,6 +235,231 @@ test_old(void)
     ok(is_there(73), "what was begun is there");
 }
 
+/* ---- what may be sent ---- */
+
+struct parcel {
+    const char *const *args;
+    int n_args;
+    const char *const *paths;
+    int n_paths;
+    const int64_t *sizes;
+    int n_sizes;
+    const char *files, *name;
+    size_t n_files, recipe; /* bytes; RECIPE 0: what a recipe is */
+};
+
+/* Sends P as command NUMBER, and waits until it has ended. Is it taken? Else it has left
+ * nothing. */
+static bool
+is_taken(unsigned char number, const struct parcel *p)
+{
+    static char bytes[ETD_CHUNK_BYTES], recipe[ETD_RECIPE_BYTES + 1];
+    const unsigned char id[ETD_CMD_ID] = {number};
+    const struct etd_head head = {.kind = ETD_START};
+    struct etd_answer a;
+    struct etd_out o;
+    struct etd_frame f;
+    struct etd_fault fault;
+    memset(recipe, '#', sizeof recipe);
+    etd_begin(&o, bytes, sizeof bytes, &head,
+              2 + !!p->args + !!p->paths + !!p->sizes + !!p->files + !!p->name);
+    etd_put_bin(&o, "id", id, sizeof id);
+    etd_put_bin(&o, "recipe", p->recipe ? recipe : "model: x\n",
+                p->recipe ? p->recipe : 9);
+    if (p->args)
+        etd_put_texts(&o, "args", p->args, p->n_args);
+    if (p->paths)
+        etd_put_texts(&o, "paths", p->paths, p->n_paths);
+    if (p->sizes)
+        etd_put_ints(&o, "sizes", p->sizes, p->n_sizes);
+    if (p->files)
+        etd_put_bin(&o, "files", p->files, p->n_files);
+    if (p->name)
+        etd_put_text(&o, "name", p->name);
+    size_t n = etd_end(&o);
+    if (n == 0 || etd_read(bytes, n, &f, &fault) != ET_OK)
+        bail("no frame");
+    bool taken = etd_start_take(&s, &f, 2, &a);
+    finish();
+    if (is_there(number) != taken)
+        bail("command %d: its folder is %s", number, taken ? "gone" : "there");
+    if (et_error_get(s.cx)->status != ET_OK)
+        bail("command %d: an error is left", number);
+    return taken;
+}
+
+/* The permissions of FILE, which command NUMBER has brought, and what is in it. */
+static unsigned
+mode_of(unsigned char number, const char *file, char text[64])
+{
+    char path[1024], place[700];
+    struct stat st;
+    place_of(number, place);
+    snprintf(path, sizeof path, "%s/files/%s", place, file);
+    text[0] = '\0';
+    if (lstat(path, &st) != 0)
+        return 0;
+    FILE *f = S_ISREG(st.st_mode) ? fopen(path, "r") : NULL;
+    if (f) {
+        text[fread(text, 1, 63, f)] = '\0';
+        fclose(f);
+    }
+    return st.st_mode & 0777;
+}
+
+static void
+test_words(void)
+{
+    const char *words[33];
+    static const struct {
+        const char *word;
+        bool right;
+    } row[] = {
+        {"train_data.batch_size=64", true},
+        {"--alg=ema", true},
+        {"--alg=", true},
+        {"--no-alg=ema", true},
+        {"--unset=x", true},
+        {"--target=0.5", true},
+        {"--timeout=5", true},
+        {"--run_name=a", true},
+        {"--nproc=2", true},
+        {"--alg", false},
+        {"--alga=1", false},
+        {"-d", false},
+        {"word", false},
+        {"", false},
+    };
+    unsigned char number = 81;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        words[0] = "a=1";
+        words[1] = row[i].word;
+        is_int(is_taken(number++, &(struct parcel){.args = words, .n_args = 2}),
+               row[i].right, "'%s' is %s", row[i].word,
+               row[i].right ? "a word for a recipe" : "none");
+    }
+    for (int i = 0; i < 33; i++)
+        words[i] = "a=1";
+    for (int n = 32; n <= 33; n++)
+        is_int(is_taken(number++, &(struct parcel){.args = words, .n_args = n}),
+               n == 32, "%d words are %s", n, n > 32 ? "too many" : "taken");
+    /* With their ends they have 16 KiB. */
+    for (int over = 0; over < 2; over++) {
+        static char each[512], last[514];
+        memset(each, '=', 511);
+        memset(last, '=', 511);
+        last[511] = over ? '=' : '\0';
+        for (int i = 0; i < 32; i++)
+            words[i] = i < 31 ? each : last;
+        is_int(is_taken(number++, &(struct parcel){.args = words, .n_args = 32}), !over,
+               "words of %s are %s", over ? "more than 16 KiB" : "16 KiB",
+               over ? "too long" : "taken");
+    }
+}
+
+static void
+test_paths(void)
+{
+    static const struct {
+        const char *path;
+        bool right;
+    } row[] = {
+        {"a.yaml", true},
+        {"b/c/d.yaml", true},
+        {"..x/y", true},
+        {"x../y", true},
+        {"/a", false},
+        {"a/../b", false},
+        {"..", false},
+        {"a/..", false},
+        {"a/", false},
+        {"", false},
+        {"1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/20/x", true},
+        {"1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17/18/19/20/21/22/23/24/x", false},
+    };
+    static const int64_t size = 2;
+    char text[64];
+    unsigned char number = 121;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++, number++) {
+        const struct parcel p = {.paths = &row[i].path,
+                                 .n_paths = 1,
+                                 .sizes = &size,
+                                 .n_sizes = 1,
+                                 .files = "hi",
+                                 .n_files = 2};
+        is_int(is_taken(number, &p), row[i].right, "'%s' %s the recipe's folder",
+               row[i].path, row[i].right ? "is beneath" : "is not in");
+        if (row[i].right)
+            ok(mode_of(number, row[i].path, text) == 0600 && strcmp(text, "hi") == 0,
+               "and is for nobody else to read");
+    }
+    ok(mode_of(122, "b", text) == 0700 && mode_of(122, "b/c", text) == 0700,
+       "nor are its folders");
+}
+
+static void
+test_sizes(void)
+{
+    static const char *const paths[] = {"one", "none", "three"};
+    static const struct {
+        int64_t size[3];
+        int n;
+        bool right;
+    } row[] = {
+        {{3, 0, 5}, 3, true},  {{3, 0, 4}, 3, true},   {{3, 0, 6}, 3, false},
+        {{8, 1, 0}, 3, false}, {{3, -1, 5}, 3, false}, {{3, 5}, 2, false},
+    };
+    static const char *const has[] = {"abc", "", "defgh"};
+    char text[64];
+    unsigned char number = 141;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        is_int(is_taken(number++, &(struct parcel){.paths = paths,
+                                                   .n_paths = 3,
+                                                   .sizes = row[i].size,
+                                                   .n_sizes = row[i].n,
+                                                   .files = "abcdefgh",
+                                                   .n_files = 8}),
+               row[i].right, "files of %d, %d and %d bytes are %s", (int)row[i].size[0],
+               (int)row[i].size[1], (int)row[i].size[2],
+               row[i].right ? "in 8" : "not in 8");
+    for (int i = 0; i < 3; i++) {
+        (void)mode_of(141, paths[i], text);
+        is_str(text, has[i], "each has its own bytes");
+    }
+    static const struct {
+        const char *name, *file;
+    } names[] = {{NULL, "recipe.yaml"}, {"digits", "digits.yaml"}, {"../x", NULL}};
+    for (int i = 0; i < 3; i++, number++) {
+        is_int(is_taken(number, &(struct parcel){.name = names[i].name}),
+               names[i].file != NULL, "a recipe %s is %s",
+               names[i].name ? names[i].name : "without a name",
+               names[i].file ? "taken" : "not");
+        if (names[i].file)
+            ok(mode_of(number, names[i].file, text) == 0600 &&
+                   strcmp(text, "model: x\n") == 0,
+               "as %s", names[i].file);
+    }
+    for (size_t n = ETD_RECIPE_BYTES; n <= ETD_RECIPE_BYTES + 1; n++)
+        is_int(is_taken(number++, &(struct parcel){.recipe = n}), n == ETD_RECIPE_BYTES,
+               "a recipe of %zu bytes is %s", n,
+               n > ETD_RECIPE_BYTES ? "too long" : "taken");
+}
+
+/* A program that a signal ends has begun nothing. */
+static void
+test_signal(void)
+{
+    struct etd_answer a;
+    FILE *f = fopen(program, "w");
+    if (!f || fputs("#!/bin/sh\nkill -9 $$\n", f) < 0 || fclose(f) != 0)
+        bail("no program");
+    ok(take(171, 0, &a), "a recipe is taken");
+    finish();
+    ok(etd_start_answer(&s, (const unsigned char[ETD_CMD_ID]){171}, &a) &&
+           a.kind == ETD_REJECTED && a.code == ETD_E_ARGUMENT,
+       "that its program was ended by a signal is told");
+}
+
 int
 main(void)
 {
@@ -250,6 +475,10 @@ main(void)
     test_gpus();
     test_lost();
     test_old();
+    test_words();
+    test_paths();
+    test_sizes();
+    test_signal();
     et_ctx_free(&s.cx);
     return done();
 }
