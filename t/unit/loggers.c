@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/seams.h"
 #include "core/loggers/loggers.h"
 #include "core/loggers/protobuf.h"
 #include "core/loggers/spans.h"
@@ -505,6 +506,114 @@ test_refusal(struct et_ctx *cx, struct et_state s)
     finish(&c);
 }
 
+/* ---- lines that wait (t/unit/thin.c has the rules) ---- */
+
+static struct et_callback *
+open_thin(struct et_ctx *cx, const char *interval, struct et_state *s)
+{
+    const struct et_callback_class *type = et_logger_find("jsonl");
+    const char *const options[] = {interval ? "record_interval" : NULL, interval, NULL};
+    struct et_callback *c;
+    void *block;
+    need(cx, et_options_new(cx, &type->info, options, &block));
+    need(cx, et_callback_new(cx, type, block, directory, &c));
+    et_options_free(&type->info, &block);
+    need(cx, c->type->run(c, ET_EVENT_INIT, s, s->log));
+    return c;
+}
+
+static void
+end_batch(struct et_callback *c, struct et_state *s)
+{
+    s->timestamp.batch++;
+    need(s->cx, c->type->run(c, ET_EVENT_BATCH_END, s, s->log));
+}
+
+static void
+test_waiting(struct et_ctx *cx, struct et_state s)
+{
+    s.timestamp = (struct et_timestamp){0};
+    struct et_callback *c = open_thin(cx, "3ba", &s);
+    for (int i = 0; i < 3; i++)
+        end_batch(c, &s);
+    end_batch(c, &s);
+    end_batch(c, &s);
+    s.checkpoint_due = false;
+    need(cx, c->type->run(c, ET_EVENT_BATCH_CHECKPOINT, &s, s.log));
+    need(cx, c->type->run(c, ET_EVENT_EPOCH_END, &s, s.log));
+    is_str(line_of("metrics.jsonl", 0),
+           "\"ev\":\"batch\",\"ep\":0,\"ba\":3,\"sp\":0,\"of\":3,\"from\":1,\"m\":{}}",
+           "three batches without numbers are a line");
+    is_str(line_of("metrics.jsonl", 1), "", "two more wait for a third,");
+    s.checkpoint_due = true;
+    need(cx, c->type->run(c, ET_EVENT_BATCH_CHECKPOINT, &s, s.log));
+    is_str(line_of("metrics.jsonl", 1),
+           "\"ev\":\"batch\",\"ep\":0,\"ba\":5,\"sp\":0,\"of\":2,\"from\":4,\"m\":{}}",
+           "or for a save");
+    s.checkpoint_due = false;
+    end_batch(c, &s);
+    finish(&c);
+    is_str(line_of("metrics.jsonl", 2),
+           "\"ev\":\"batch\",\"ep\":0,\"ba\":6,\"sp\":0,\"m\":{}}", "or for the end");
+    unlink(path_of("metrics.jsonl"));
+}
+
+/* A file of SIZE bytes that was begun AGE seconds ago, most of which no disk has; what
+ * four batches add to it. */
+static const char *
+added_to(struct et_ctx *cx, struct et_state s, off_t size, double age)
+{
+    static char text[1024];
+    FILE *f = fopen(path_of("metrics.jsonl"), "w");
+    if (!f || fprintf(f, "{\"t\":%.3f}\n", eti_wall(cx) - age) < 0 || fflush(f) != 0 ||
+        ftruncate(fileno(f), size - 1) != 0 || fseeko(f, size - 1, SEEK_SET) != 0 ||
+        fputc('\n', f) < 0 || fclose(f) != 0)
+        bail("no file of %lld bytes", (long long)size);
+    s.timestamp = (struct et_timestamp){0};
+    struct et_callback *c = open_thin(cx, NULL, &s);
+    for (int i = 0; i < 4; i++) {
+        end_batch(c, &s);
+        need(cx, c->type->run(c, ET_EVENT_EPOCH_END, &s, s.log)); /* onto the disk */
+    }
+    finish(&c);
+    f = fopen(path_of("metrics.jsonl"), "r");
+    if (!f || fseeko(f, size, SEEK_SET) != 0)
+        bail("the file is gone");
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+    unlink(path_of("metrics.jsonl"));
+    return text;
+}
+
+/* What a file may have grown to counts from its first line, of an earlier run, and with
+ * all of its bytes. */
+static void
+test_large_file(struct et_ctx *cx, struct et_state s)
+{
+    const off_t most = 192 << 20;
+    static const struct {
+        off_t more;
+        double age;
+        int lines, of; /* and for how many batches the last line stands */
+        const char *what;
+    } row[] = {
+        {1 << 20, 10, 1, 4, "in a file that is too large already batches become one"},
+        {1 << 20, 1e6, 4, 0, "but not in one that is as large after days"},
+        {-30, -60, 3, 2, "once it is, batches are no longer kept one by one"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *text = added_to(cx, s, most + row[i].more, row[i].age);
+        int lines = 0, of = 0;
+        for (const char *p = text; (p = strchr(p, '\n')); p++)
+            lines++;
+        const char *at = strstr(text, "\"of\":");
+        if (at)
+            of = (int)strtol(at + strlen("\"of\":"), NULL, 10);
+        ok(lines == row[i].lines && of == row[i].of, "%s: %d lines", row[i].what,
+           lines);
+    }
+}
+
 static void
 test_warm(struct et_ctx *cx)
 {
@@ -547,6 +656,8 @@ main(void)
     test_messages(cx);
     test_held_back(cx, *r.state);
     test_silence(cx, *r.state);
+    test_waiting(cx, *r.state);
+    test_large_file(cx, *r.state);
     test_refusal(cx, *r.state);
     run_close(&r);
     test_warm(cx);
