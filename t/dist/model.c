@@ -185,6 +185,92 @@ test_best(struct et_ctx *cx)
     etd_model_free(&m);
 }
 
+/* A rank's own time is without that in which others had the processor; its last values
+ * are kept, the newest last. */
+static void
+test_own(struct et_ctx *cx)
+{
+    static const struct {
+        double own, queue, is;
+    } row[] = {{10, 4, 6}, {10, 12, 0}, {10, 0, 10}, {7, 2, 5}};
+    enum { MORE = ETD_TRAIL + 3 };
+    struct et_log_entry entry[2] = {{.name = "own_ms"}, {.name = "queue_ms"}};
+    struct etd_model *m;
+    struct et_record r = {.kind = ET_RECORD_HEALTH, .rank = 1, .entry = entry, .n = 2};
+    need(cx, etd_model_new(cx, &m));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        entry[0].value = row[i].own;
+        entry[1].value = row[i].queue;
+        r.seq++;
+        r.ba = 5 * r.seq;
+        need(cx, etd_model_apply(m, &r));
+        const struct etd_part *p = &m->rank[1];
+        ok(etd_part_own(p) == row[i].is &&
+               p->trail[ETD_TRAIL - 1] == (float)row[i].is && p->ba == r.ba,
+           "of %g ms %g were in the queue: %g are its own", row[i].own, row[i].queue,
+           row[i].is);
+    }
+    for (int i = 0; i < MORE; i++) {
+        entry[0].value = 100 + i;
+        entry[1].value = 0;
+        r.seq++;
+        need(cx, etd_model_apply(m, &r));
+    }
+    bool right = true;
+    for (int i = 0; i < ETD_TRAIL; i++)
+        right = right && m->rank[1].trail[i] == (float)(100 + MORE - ETD_TRAIL + i);
+    ok(right, "the last %d values are kept, in their order", ETD_TRAIL);
+    /* As many numbers as a part has room for, in two records, and one more. */
+    struct et_log_entry many[ETD_NUMBERS];
+    r.entry = many;
+    r.rank = 0;
+    for (int n = 0; n < 2; n++) {
+        for (int i = 0; i < ETD_NUMBERS; i++) {
+            snprintf(many[i].name, sizeof many->name, "number %d", i + n);
+            many[i].value = 10 * n + i;
+        }
+        r.seq++;
+        r.n = ETD_NUMBERS;
+        need(cx, etd_model_apply(m, &r));
+    }
+    char last[32], over[32];
+    snprintf(last, sizeof last, "number %d", ETD_NUMBERS - 1);
+    snprintf(over, sizeof over, "number %d", ETD_NUMBERS);
+    ok(m->rank[0].n == ETD_NUMBERS && etd_part_get(&m->rank[0], "number 0") == 0 &&
+           etd_part_get(&m->rank[0], last) == 10 + ETD_NUMBERS - 2 &&
+           isnan(etd_part_get(&m->rank[0], over)),
+       "a part has room for %d numbers", ETD_NUMBERS);
+    etd_model_free(&m);
+}
+
+/* That a run goes on as it did is no event; that another rank says so is none either. */
+static void
+test_states(struct et_ctx *cx)
+{
+    static const struct {
+        const char *state;
+        int rank, events;
+        double since;
+    } row[] = {{"running", 0, 1, 101},
+               {"running", 0, 1, 101},
+               {"paused", 1, 1, 101},
+               {"paused", 0, 2, 104},
+               {"running", 0, 3, 105}};
+    struct etd_model *m;
+    need(cx, etd_model_new(cx, &m));
+    for (int i = 0; i < (int)(sizeof row / sizeof *row); i++) {
+        need(cx, etd_model_apply(m, &(struct et_record){.kind = ET_RECORD_RUN,
+                                                        .seq = i + 1,
+                                                        .t = 101 + i,
+                                                        .rank = row[i].rank,
+                                                        .text = row[i].state}));
+        ok(m->n_events == row[i].events && m->state_since == row[i].since,
+           "record %d, %s of rank %d: %d events, since %g", i, row[i].state,
+           row[i].rank, m->n_events, m->state_since);
+    }
+    etd_model_free(&m);
+}
+
 static void
 test_rest(struct etd_model *m)
 {
@@ -632,6 +718,8 @@ main(void)
     test_series(m);
     test_rest(m);
     test_best(cx);
+    test_own(cx);
+    test_states(cx);
     test_evaluations(cx);
     test_late(cx);
     test_estimate(cx);

@@ -233,6 +233,35 @@ test_old(void)
     ok(is_there(71), "what is younger than a day stays");
     ok(!is_there(72), "what is older goes");
     ok(is_there(73), "what was begun is there");
+    char path[800], place[700], file[900];
+    struct stat st;
+    /* Folders in each other below what is old; what others have; and a link. */
+    age(74, 0);
+    place_of(74, place);
+    snprintf(path, sizeof path, "%s/1", place);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/1/2", place);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/1/2/3", place);
+    mkdir(path, 0700);
+    snprintf(file, sizeof file, "%s/x", path);
+    FILE *f = fopen(file, "w");
+    if (f)
+        fclose(f);
+    age(74, DAY + 600);
+    snprintf(path, sizeof path, "%s/others", folder);
+    mkdir(path, 0700);
+    const struct timespec then = {.tv_sec = (time_t)(eti_wall(s.cx) - 2 * DAY)};
+    if (utimensat(AT_FDCWD, path, (struct timespec[]){then, then}, 0) != 0)
+        bail("cannot age %s", path);
+    place_of(75, place);
+    if (symlink(path, place) != 0)
+        bail("no link");
+    ok(take(76, 0, &a), "the next recipe is taken");
+    finish();
+    ok(!is_there(74), "what is old goes with all that is in it,");
+    ok(stat(path, &st) == 0, "what is somebody else's stays,");
+    ok(is_there(75), "and so does a link");
 }
 
 /* ---- what may be sent ---- */

@@ -165,6 +165,49 @@ test_plain(struct et_ctx *cx, struct et_state s)
     is_str(line(7), "", "and nothing else");
 }
 
+/* How fast samples come in an epoch, as the log has it or by the clock, and the memory. */
+static void
+test_plain_numbers(struct et_ctx *cx, struct et_state s)
+{
+    static const struct {
+        int64_t samples;
+        double seconds, logged, gb; /* of the epoch; NaN: not in the log */
+        const char *shows;
+    } row[] = {
+        {40, 8, NAN, NAN, " lr=0.2500 samples/s=5.00 eta=-"},
+        {80, 8, NAN, 0.0625, " lr=0.2500 samples/s=10 mem=62M eta=-"},
+        {400, 8, NAN, 1, " lr=0.2500 samples/s=50 mem=1.0G eta=-"},
+        {400, 8, 0.5, 0.999, " lr=0.2500 samples/s=0.50 mem=999M eta=-"},
+        {0, 0, NAN, 61.04, " lr=0.2500 mem=61.0G eta=-"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct et_callback *c = start(cx, ET_PROGRESS_PLAIN, ET_BATCHES(1), 0);
+        place_before(&s);
+        s.timestamp.sample_in_epoch = row[i].samples;
+        s.timestamp.epoch_wct = row[i].seconds;
+        et_log_emit(s.log, ET_RECORD_METRIC, &s.timestamp, NULL);
+        et_log_metric(s.log, "lr-SGD/group0", 0.25);
+        et_log_metric(s.log, "lr-SGD/group1", 0.125);
+        if (!isnan(row[i].logged))
+            et_log_metric(s.log, "throughput/samples_per_sec", row[i].logged);
+        if (!isnan(row[i].gb))
+            et_log_metric(s.log, "memory/peak_allocated_mem", row[i].gb);
+        fire(c, ET_EVENT_BATCH_END, &s);
+        finish(&c);
+        const char *lr = strstr(line(0), " lr=");
+        is_str(lr ? lr : line(0), row[i].shows, "%d samples in %g s",
+               (int)row[i].samples, row[i].seconds);
+    }
+    struct et_callback *c = start(cx, ET_PROGRESS_PLAIN, ET_BATCHES(1), 0);
+    place(&s);
+    fire(c, ET_EVENT_FIT_END, &s);
+    et_progress_notice(c, notice(&s));
+    finish(&c);
+    is_str(line(0) + 20,
+           " info end brisk-otter diverged ep=6 ba=3825 total=38% time=8m20s",
+           "who has trained no batch has no loss");
+}
+
 static void
 test_every(struct et_ctx *cx, struct et_state s)
 {
@@ -547,6 +590,7 @@ main(void)
     (void)own_clock(cx);
     run_open(&r, cx, &(struct run_setup){0});
     test_plain(cx, *r.state);
+    test_plain_numbers(cx, *r.state);
     test_every(cx, *r.state);
     test_json(cx, *r.state);
     test_json_lines(cx, *r.state);

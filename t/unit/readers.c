@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/loggers/given.h"
+#include "core/loggers/wandb_file.h"
 #include "core/trainer/log.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -455,6 +456,30 @@ test_mlflow_many(struct et_ctx *cx, struct et_state s)
            "each of 6000 mlflow values of 100 names is in its file, in order");
 }
 
+/* Numbers as JSON that Python reads: whole ones whole, up to 2^53. */
+static void
+test_wandb_numbers(void)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } row[] = {
+        {NAN, "NaN"},
+        {INFINITY, "Infinity"},
+        {-INFINITY, "-Infinity"},
+        {0, "0"},
+        {-7, "-7"},
+        {0.25, "0.25"},
+        {1234567890123, "1234567890123"},
+        {9007199254740991, "9007199254740991"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char text[ETI_NUMBER];
+        is_str(eti_wandb_number(row[i].value, text), row[i].text, "%g for wandb",
+               row[i].value);
+    }
+}
+
 /* ---- the name of a run ---- */
 
 static void
@@ -513,6 +538,7 @@ main(void)
     test_mlflow_options(cx, s);
     test_mlflow_many(cx, s);
     test_given();
+    test_wandb_numbers();
     et_log_free(&s.log);
     et_ctx_free(&cx);
     return done();
