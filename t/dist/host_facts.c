@@ -139,6 +139,36 @@ test_claims(void)
     is_int(h.n_gpus, 0, "lists of different lengths are no GPUs");
 }
 
+/* More GPUs than names, and words that would move the cursor. */
+static void
+test_words(void)
+{
+    static struct etd_host_facts back;
+    char bytes[4096];
+    const double shares[] = {0.5, 0.25}, memory[] = {8e9, 4e9};
+    const char *const names[] = {"A", "B"};
+    for (int n_names = 1; n_names <= 2; n_names++) {
+        struct etd_out o;
+        struct etd_frame f;
+        struct etd_fault fault;
+        etd_begin(&o, bytes, sizeof bytes, &head, 6);
+        etd_put_text(&o, "run", "r\033[1m");
+        etd_put_text(&o, "driver", "d\033[2J");
+        etd_put_texts(&o, "gpu", names, n_names);
+        etd_put_doubles(&o, "gpu_util", shares, 2);
+        etd_put_doubles(&o, "gpu_used", memory, 2);
+        etd_put_doubles(&o, "gpu_total", memory, 2);
+        size_t n = etd_end(&o);
+        if (n == 0 || etd_read(bytes, n, &f, &fault) != ET_OK)
+            bail("no frame");
+        etd_host_read(&f, &back);
+        is_int(back.n_gpus, n_names < 2 ? 0 : 2, "two GPUs with %d names are %s",
+               n_names, n_names < 2 ? "none" : "two");
+        is_str(back.driver, "d\\x1b[2J", "a driver's name is made visible");
+        is_str(back.run, "r\\x1b[1m", "and a run's");
+    }
+}
+
 int
 main(void)
 {
@@ -146,5 +176,6 @@ main(void)
     test_wire();
     test_fields();
     test_claims();
+    test_words();
     return done();
 }

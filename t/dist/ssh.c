@@ -420,6 +420,18 @@ test_asking(struct et_ctx *cx)
     is_str(et_error_get(cx)->message, "the worker says: the lab is closed",
            "and its words are told");
     et_error_clear(cx);
+    static char bytes[PREFIX + ETD_CONTROL_BYTES];
+    char says[100];
+    size_t n = make_message(bytes, ETD_WELCOME, NULL, 0);
+    bytes[PREFIX + 1] = ETD_MAJOR + 6; /* [major, minor, ...] */
+    write_file("later", bytes, n, false);
+    ssh_is("cat later; cat >/dev/null");
+    is_int(etd_worker_runs(cx, &lab, LONG, &runs), ET_ENOTSUP,
+           "one of another major version is not understood");
+    snprintf(says, sizeof says, "worker speaks protocol %d, this is %d", ETD_MAJOR + 6,
+             ETD_MAJOR);
+    is_str(et_error_get(cx)->message, says, "and both versions are told");
+    et_error_clear(cx);
     ok(!runs, "and there are no runs");
 }
 

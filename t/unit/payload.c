@@ -132,6 +132,12 @@ test_all(void)
     is_int(wrong, 0, "cut off at any byte it is damaged");
     msgpack_pack_nil(&k);
     ok(!read_bytes(bytes.data, bytes.size, &p), "so it is with a byte more");
+    all_keys();
+    bytes.data[0]++; /* a list of eight */
+    ok(!read_bytes(bytes.data, bytes.size, &p), "or with an element that is missing,");
+    msgpack_pack_nil(&k);
+    ok(read_bytes(bytes.data, bytes.size, &p) && p.r.n == 3,
+       "but not with one that a later version adds");
 }
 
 /* This version does not know a level of a later one. */
