@@ -674,6 +674,28 @@ test_ranges(struct et_ctx *cx)
     clean();
 }
 
+/* A series whose name is the beginning of another's, which comes where that is usual. */
+static void
+test_beginnings(struct et_ctx *cx)
+{
+    static const char *const names[] = {"own/value", "own/", "own", "own/values"};
+    struct et_run *run = begin(cx);
+    for (int i = 0; i < 4; i++) {
+        struct et_log_entry entry = {.value = i};
+        snprintf(entry.name, sizeof entry.name, "%s", names[i]);
+        write_records(run, ET_RECORD_METRIC, 1, NULL, &entry, 1);
+    }
+    et_run_close(&run);
+    char *text = text_of(cx, eti_export_svg, NULL);
+    for (int i = 0; i < 4; i++) {
+        char head[64];
+        snprintf(head, sizeof head, "class=\"h\">%s<", names[i]);
+        is_int(count(text, head), 1, "%s is a series of its own", names[i]);
+    }
+    free(text);
+    clean();
+}
+
 /* Series of up to 64 points have dots, and come behind the others. */
 static void
 test_dots(struct et_ctx *cx)
@@ -854,6 +876,7 @@ main(void)
     test_spans(cx);
     test_colours(cx);
     test_ranges(cx);
+    test_beginnings(cx);
     test_dots(cx);
     test_legend(cx);
     test_many_series(cx);
