@@ -408,6 +408,35 @@ test_wide(void)
     }
 }
 
+/* What is known of a series after a record for several, a value, and none. */
+static void
+test_stats(void)
+{
+    static const struct et_log_span span = {2, 3, 1, 9, 11};
+    struct et_series_stats all = {0};
+    struct et_log_entry entry = {.name = "a", .value = NAN};
+    struct et_record r = {.ba = 7, .t = 70, .entry = &entry, .span = &span, .n = 1};
+    eti_stats_add(&all, &r, 0);
+    ok(all.n == 2 && all.bad == 3 && all.sum == 11 && all.min.value == 1 &&
+           all.min.ba == 7 && all.min.t == 70 && all.max.value == 9 &&
+           all.max.ba == 7 && all.max.t == 70,
+       "of five values two are finite, which have a sum, a least and a greatest");
+    ok(all.last.ba == 7 && isnan(all.last.value), "the last is none");
+    r = (struct et_record){.ba = 8, .t = 80, .entry = &entry, .n = 1};
+    entry.value = 5;
+    eti_stats_add(&all, &r, 0);
+    ok(all.n == 3 && all.bad == 3 && all.sum == 16 && all.min.ba == 7 &&
+           all.max.ba == 7 && all.last.ba == 8 && all.last.t == 80 &&
+           all.last.value == 5,
+       "one in between is the last, and changes neither");
+    r.ba = 9;
+    entry.value = -INFINITY;
+    eti_stats_add(&all, &r, 0);
+    ok(all.n == 3 && all.bad == 4 && all.sum == 16 && all.min.value == 1 &&
+           all.last.ba == 9 && all.last.value == -INFINITY,
+       "one that is not finite is counted, and is the last");
+}
+
 int
 main(void)
 {
@@ -424,6 +453,7 @@ main(void)
     test_of();
     test_again();
     test_wide();
+    test_stats();
     msgpack_sbuffer_destroy(&bytes);
     et_free(e.cx, e.entry);
     et_free(e.cx, e.span);
