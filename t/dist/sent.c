@@ -281,7 +281,7 @@ struct parcel {
     size_t n_files, recipe; /* bytes; RECIPE 0: what a recipe is */
 };
 
-/* Sends P as command NUMBER, and waits until it has ended. Is it taken? Else it has left
+/* Sends P as NUMBER, and waits until it has ended. Is it taken? Else it left
  * nothing. */
 static bool
 is_taken(unsigned char number, const struct parcel *p)

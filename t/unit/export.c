@@ -623,7 +623,7 @@ panel_of(const char *text, const char *title)
     return out;
 }
 
-/* A panel reaches from its least to its greatest value and a little more: 5 % of what is
+/* A panel is from its least to its greatest value and a little more: 5 % of what is
  * between, of a value that is alone, or 1 around 0. */
 static void
 test_ranges(struct et_ctx *cx)
@@ -674,7 +674,7 @@ test_ranges(struct et_ctx *cx)
     clean();
 }
 
-/* A series whose name is the beginning of another's, which comes where that is usual. */
+/* A series whose name is the beginning of another's that comes where that is usual. */
 static void
 test_beginnings(struct et_ctx *cx)
 {

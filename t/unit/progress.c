@@ -165,7 +165,7 @@ test_plain(struct et_ctx *cx, struct et_state s)
     is_str(line(7), "", "and nothing else");
 }
 
-/* How fast samples come in an epoch, as the log has it or by the clock, and the memory. */
+/* How fast samples come in an epoch, by the log or the clock, and the memory. */
 static void
 test_plain_numbers(struct et_ctx *cx, struct et_state s)
 {
