@@ -243,7 +243,7 @@ test_own(struct et_ctx *cx)
     etd_model_free(&m);
 }
 
-/* That a run goes on as it did is no event; that another rank says so is none either. */
+/* That a run goes on as it did is no event; nor is what another rank says. */
 static void
 test_states(struct et_ctx *cx)
 {
