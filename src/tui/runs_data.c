@@ -407,12 +407,13 @@ runs_compare(struct runs *r)
 
 /* ---- the trash ---- */
 
-/* "a/b/run" -> "a/b/.trash/run". */
+/* "a/b/run" -> "a/b/.trash/run". False: it cannot be there, and errno says why. */
 static bool
 trash_path(const char *directory, char out[PATH_MAX], bool make)
 {
     const char *slash = strrchr(directory, '/');
     char folder[PATH_MAX];
+    errno = ENAMETOOLONG;
     if (!slash)
         return false;
     int n = snprintf(folder, sizeof folder, "%.*s/.trash", (int)(slash - directory),
@@ -423,7 +424,10 @@ trash_path(const char *directory, char out[PATH_MAX], bool make)
         return false;
     n = snprintf(out, PATH_MAX, "%.*s/.trash%s", (int)(slash - directory), directory,
                  slash);
-    return n > 0 && n < PATH_MAX && access(out, F_OK) != 0;
+    if (n < 0 || n >= PATH_MAX)
+        return false;
+    errno = EEXIST;
+    return access(out, F_OK) != 0;
 }
 
 void

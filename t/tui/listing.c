@@ -574,7 +574,7 @@ test_trash(void)
     press(app, "gD");
     ok(is_there("runs/calm-heron/run.json") && is_there("runs/.trash/calm-heron/mine"),
        "what lies in the trash under that name stays, and so does the run");
-    picture_has("runs/calm-heron cannot be moved", "which is said");
+    picture_has("runs/calm-heron cannot be moved: File exists", "which is said");
     unlink("runs/.trash/calm-heron/mine");
     rmdir("runs/.trash/calm-heron");
 
