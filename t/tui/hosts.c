@@ -3,6 +3,7 @@
  * program once more, which answers as `etude worker` would. */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "dist/wire/keys.h"
 #include "t/tap.h"
 #include "t/tui/picture.h"
 #include "tui/workers.h"
@@ -58,7 +60,12 @@ be_command(int n, char **word)
              "\"state\": \"failed\"}]");
     else if (strcmp(what, "runs") == 0)
         puts("[]");
-    else if (strcmp(what, "add") == 0)
+    else if (strcmp(what, "keygen") == 0) {
+        char key[128] = "";
+        f = fopen("public", "r");
+        if (f && fgets(key, sizeof key, f))
+            printf("{\"public\": \"%s\"}\n", key);
+    } else if (strcmp(what, "add") == 0)
         puts("new is added\nmore");
     return 0;
 }
@@ -294,6 +301,177 @@ check_file(struct tui_app *app)
     picture_has("! ", "and why is said");
 }
 
+/* This machine's key for others, and the one that a worker is held to. */
+static void
+check_keys(struct tui_app *app)
+{
+    struct etd_keys ours = {0}, theirs = {0};
+    struct etd_worker w = {
+        .name = "tcpone", .address = "tcp://h:5", .since = "2025-01-02"};
+    char print[ETD_FINGERPRINT], want[300];
+    if (etd_keys_draw(app->cx, &ours) != ET_OK ||
+        etd_keys_draw(app->cx, &theirs) != ET_OK)
+        bail("no keys: %s", et_error_get(app->cx)->message);
+    snprintf(w.key, sizeof w.key, "%s", theirs.public_key);
+    put_workers("");
+    if (etd_workers_write(app->cx, "conf/workers.yaml", w.name, &w) != ET_OK)
+        bail("no worker: %s", et_error_get(app->cx)->message);
+    settle(app);
+    is_str(((struct workers *)tui_app_state(app, TUI_IN_workers))->problem, "",
+           "a file that was mended has no fault any more");
+    press(app, "/tcpone<enter>");
+    snprintf(want, sizeof want, "key   %s   pinned 2025-01-02",
+             etd_key_fingerprint(theirs.public_key, print));
+    picture_has(want, "the key of a worker is told, and since when");
+    FILE *f = fopen("public", "w");
+    fputs(ours.public_key, f);
+    fclose(f);
+    press(app, "k");
+    snprintf(want, sizeof want, "this machine's: %s", ours.public_key);
+    picture_has(want, "k tells this machine's key,");
+    picture_has(etd_key_fingerprint(ours.public_key, print), "in short,");
+    snprintf(want, sizeof want, "tcpone is held to %s",
+             etd_key_fingerprint(theirs.public_key, print));
+    picture_has(want, "and the one that the worker is held to");
+    press(app, "o");
+    snprintf(want, sizeof want, "copied: etude worker allow '%s' operator",
+             ours.public_key);
+    is_str(app->message, want, "o copies the command for an operator");
+    press(app, "k");
+    press(app, "v");
+    snprintf(want, sizeof want, "copied: etude worker allow '%s'", ours.public_key);
+    is_str(app->message, want, "v that for a viewer");
+    f = fopen("public", "w");
+    fputs("no key", f);
+    fclose(f);
+    press(app, "k");
+    is_int(app->popup.kind, TUI_NO_POPUP, "what is no key is not offered");
+    press(app, "/lab<enter>");
+    picture_has("key   ssh's own", "ssh knows its keys itself");
+    press(app, "/local<enter>");
+    lacks("ssh's own", "and this machine has none");
+}
+
+static void
+check_typing(struct tui_app *app)
+{
+    struct workers *w = tui_app_state(app, TUI_IN_workers);
+    press(app, "anobody");
+    ok(w->is_typing, "a asks for an address");
+    press(app, "<enter>");
+    ok(w->is_typing && strstr(w->fault, "no run and no worker is called 'nobody'"),
+       "one that is none has a fault: %s", w->fault);
+    press(app, "x");
+    is_str(w->fault, "", "until it is changed");
+    press(app, "<enter><esc>");
+    ok(!w->is_typing && !*w->fault, "esc leaves it, and its fault");
+    press(app, "a");
+    is_str(w->address.text, "", "the next begins empty");
+    press(app, "b<enter>");
+    const int y = w->form_y + tui_layout_frame(24, 80).body.y;
+    tui_app_mouse(app, &(struct tui_mouse){.y = y, .x = 5, .what = TUI_CLICK});
+    is_str(w->address.text, "b", "a click goes on with what is typed");
+    is_str(w->fault, "", "without its fault");
+    press(app, "<esc>");
+}
+
+static void
+check_role(struct tui_app *app)
+{
+    press(app, "v");
+    ok(app->is_viewer, "v makes a viewer");
+    picture_has("role     viewer (v: operator)", "which is told");
+    press(app, "v");
+    ok(!app->is_viewer, "and an operator again");
+    picture_has("role     operator (v: viewer)", "likewise");
+    app->config.is_readonly = true;
+    press(app, "v");
+    picture_has("role: viewer: ", "who may only look stays a viewer");
+    app->config.is_readonly = false;
+}
+
+static void
+check_mouse(struct tui_app *app)
+{
+    struct workers *w = tui_app_state(app, TUI_IN_workers);
+    const int top = tui_layout_frame(app->grid.rows, app->grid.cols).body.y;
+    press(app, "g");
+    struct tui_mouse m = {.y = top + WORKERS_FIRST + 2, .x = 5, .what = TUI_CLICK};
+    tui_app_mouse(app, &m);
+    is_int(w->list.at, 2, "a click selects the worker there");
+    ok(!w->is_typing, "and does no more");
+    ok(w->form_y > WORKERS_FIRST, "below them is the form");
+    m.y = top + w->form_y - 1;
+    tui_app_mouse(app, &m);
+    ok(!w->is_typing, "a click above it begins nothing");
+    m.y = top + w->form_y;
+    tui_app_mouse(app, &m);
+    ok(w->is_typing, "one on it begins to attach");
+    press(app, "<esc>");
+}
+
+static void
+check_hidden(struct tui_app *app)
+{
+    settle(app);
+    tui_app_go(app, TUI_IN_logs);
+    (void)asked();
+    now += 60;
+    settle(app);
+    is_str(asked(), "", "nobody is asked while another screen is shown");
+    tui_app_go(app, TUI_IN_workers);
+    settle(app);
+    ok(strstr(asked(), "worker list lab --json") != NULL, "but when this one is again");
+}
+
+static void
+check_scroll(struct tui_app *app)
+{
+    char more[1024] = "";
+    for (int i = 0; i < 12; i++)
+        snprintf(more + strlen(more), sizeof more - strlen(more),
+                 "w%02d: {address: \"ssh://w%02d\"}\n", i, i);
+    put_workers(more);
+    settle(app);
+    press(app, "G");
+    picture_has("w11           ssh://w11",
+                "the last of many workers can be scrolled to");
+    lacks("lab           ssh://lab", "which takes the first from the screen");
+    put_workers("");
+    settle(app);
+}
+
+/* A test's answer, whose numbers are all different. */
+static void
+check_answer(void)
+{
+    struct workers_row r = {.state = WORKER_LOST, .is_alone = true};
+    const struct etd_host_facts *h = &r.host_facts;
+    json_t *all = json_loads(
+        "{\"host\": \"h9\", \"version\": \"0.8\", \"role\": \"viewer\", \"cores\": 48, "
+        "\"gpus\": 2, \"rtt_ms\": 7.5, \"bandwidth\": 3e8, \"uptime_s\": 1234, "
+        "\"disk_free\": 5678, \"runs\": 3, \"run\": \"odd-elk\", \"driver\": \"9.1\", "
+        "\"gpu\": [{\"util\": 0.25, \"used\": 11, \"total\": 22}, {\"util\": null, "
+        "\"used\": 33, \"total\": 44}]}",
+        0, NULL);
+    tui_workers_take_test(&r, all);
+    json_decref(all);
+    ok(r.state == WORKER_READY && r.is_tested && !r.is_alone,
+       "a worker that is tested is ready");
+    is_str(r.host, "h9", "its host,");
+    is_str(r.version, "0.8", "version,");
+    is_str(r.role, "viewer", "role,");
+    ok(r.cores == 48 && r.gpus == 2 && r.rtt_ms == 7.5, "cores, GPUs, distance,");
+    ok(r.bandwidth == 3e8 && h->uptime == 1234 && h->disk_free == 5678 && h->runs == 3,
+       "bandwidth, time, disk and runs,");
+    is_str(h->run, "odd-elk", "the newest of them,");
+    is_str(h->driver, "9.1", "its driver,");
+    ok(h->n_gpus == 2 && h->gpu[0].util == 0.25 && h->gpu[0].used == 11 &&
+           h->gpu[0].total == 22 && isnan(h->gpu[1].util) && h->gpu[1].used == 33 &&
+           h->gpu[1].total == 44,
+       "and each of its GPUs");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -327,6 +505,13 @@ main(int argc, char **argv)
     check_test(app);
     check_asks(app);
     check_file(app);
+    check_keys(app);
+    check_typing(app);
+    check_role(app);
+    check_mouse(app);
+    check_hidden(app);
+    check_scroll(app);
+    check_answer();
     picture_close(&app, directory);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
