@@ -152,6 +152,7 @@ struct compose {
     char ignored[TUI_C_IGNORED][240];
     int n_ignored;
     int event[TUI_C_EVENTS], n_events; /* at which somebody acts */
+    bool has_table; /* the timeline, as drawn last, lists all events, not those */
 
     enum tui_compose_panel focus;
     /* of the grid, as drawn last; h 0: it was not */

@@ -25,6 +25,7 @@ saved(struct compose *c, const char *with)
     c->then = TUI_DO_nothing;
     tui_say(c->app, TUI_GOOD, "saved: %s%s%s", c->sketch->path, *with ? ", with " : "",
             with);
+    compose_list_changes(c); /* the text is as it was: the file is not */
     compose_refresh(c);
     if (then == TUI_DO_compose_another)
         compose_begin_wanted(c);

@@ -159,6 +159,7 @@ compose_draw_timeline(struct compose *c, const struct tui_pane *p, bool has_focu
     enum tui_role role = is_old ? TUI_DIM : TUI_TEXT;
     bool is_table = p->h >= 27 && p->w >= 90;
     char text[40];
+    c->has_table = is_table;
     compose_remember(c, TUI_C_TIMELINE, p);
     c->area[TUI_C_TIMELINE].y += is_table; /* its columns have names */
     tui_title(p, 0,
@@ -190,8 +191,7 @@ compose_say_why(struct compose *c)
 {
     const struct et_algorithm_class *all[ET_MAX_ALGORITHMS];
     struct eti_turn turn[ET_MAX_ALGORITHMS];
-    const struct tui_grid *g = &c->app->grid;
-    bool is_table = tui_size_of(g->rows, g->cols) == TUI_FULL;
+    const bool is_table = c->has_table;
     char text[TUI_MESSAGE], event_name[40];
     size_t used = 0;
     int n = classes_of(eti_sketch_shown(c->sketch), all);
