@@ -62,6 +62,21 @@ ln -s "$dir/elsewhere.yaml" "$mine"
 run config set color auto
 [ -L "$mine" ] && grep -q "color: auto" elsewhere.yaml
 ok $? "a link to the file stays one"
+chmod 640 elsewhere.yaml
+run config set color auto
+is "$(stat -c %a elsewhere.yaml)" 640 "who may read the file stays, too"
+run config path --json
+is "$(tr -d ' \n' <out | grep -o '"layer":"[a-z]*"\|"exists":[a-z]*' | tail -n 4 | tr '\n' ' ')" \
+    '"layer":"user" "exists":true "layer":"project" "exists":false ' \
+    "config path --json says which files are there"
+run config path -v
+grep -qx "user     $mine" out
+ok $? "and -v which are not absent"
+run config get --json
+says out '"origin": "default"' "config get --json has all, with their origin"
+is "$(grep -c '"help": ""' out)" 0 "and what each is for"
+run config get price.hour --json
+says out '"origin": "default"' "one that is not set has its default"
 cp elsewhere.yaml want
 run config set color blue
 exits 64 "a value that does not fit: exit 64"
@@ -79,6 +94,10 @@ rm "$mine"
 EDITOR='cp want' run config edit
 exits 0 "config edit runs the editor"
 says "$mine" "progress: none" "on the file"
+echo 'color: never # mine' >"$mine"
+VISUAL=true EDITOR=false run config edit
+exits 0 "VISUAL goes before EDITOR"
+is "$(cat "$mine")" "color: never # mine" "and a file that is there is not begun anew"
 rm "$mine"
 EDITOR=true run config edit
 says "$mine" "# color: where neither" "a new file lists the keys"
@@ -141,6 +160,11 @@ echo 'env: [CAT]' >"$mine"
 PET=otter run validate e.yaml
 exits 65 "not one that it does not"
 says err "environment variable PET is not allowed in recipes" "and is told so"
+rm "$mine"
+mkfifo "$mine"
+run config set color never
+exits 66 "a file that is none is not read: exit 66"
+says err "not a regular file" "and that is said"
 rm "$mine"
 mkdir .etude
 echo 'progress: none' >.etude/config.yaml

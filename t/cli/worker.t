@@ -9,6 +9,7 @@ run worker keygen
 exits 0 "keygen makes a key"
 is "$(stat -c %a config/curve.key)" 600 "for its owner alone"
 says out "fingerprint  SHA256:" "and shows what people compare"
+says out "was made: its second half is secret" "and says that it did"
 says out "as good as a login" "and says what an operator's key is worth"
 secret=$(sed -n 's/^secret //p' config/curve.key)
 grep -qF -e "$secret" out
@@ -16,6 +17,10 @@ is "$?" 1 "the secret is not shown"
 run worker keygen --json
 exits 0 "a second time it stays"
 says out '"made": false' "and that is said"
+run worker keygen
+says out "config/curve.key is there" "also in words"
+run worker keygen --json --key new.key
+says out '"made": true' "as is one that is new"
 key=$(sed -n 's/^public //p' config/curve.key)
 run worker allow "$key"
 exits 77 "a machine lets no key in that is its own"
@@ -37,6 +42,26 @@ exits 77 "another key for it is refused"
 is "$(grep -o 'SHA256:' err | wc -l | tr -d ' ')" 2 "and both are shown"
 run worker add lab-a tcp://127.0.0.1:7018 config/curve.key
 exits 0 "the same key, as a file: another address is fine"
+printf 'public %s\r\nsecret x\r\n' "$key" >dos.key
+run worker add lab-a tcp://127.0.0.1:7017 dos.key
+exits 0 "also one whose lines end as DOS ends them"
+run worker add lab-q 'ssh://a"b'
+exits 64 "an address that would spoil the file is none"
+run worker add lab-q ssh://host "$key"
+exits 64 "nor does ssh:// take a key"
+says err "ssh knows its own" "which is said"
+run worker list lab-q
+exits 65 "one that is not in the list is not listed: exit 65"
+run worker list lab-a
+is "$(wc -l <out) $(cut -d' ' -f1 out)" "1 lab-a" "list WORKER shows that one"
+grep -q 'unreachable' out
+ok $? "with what it is worth"
+run worker list local
+is "$(wc -l <out) $(cut -d' ' -f1 out)" "1 local" "or this machine"
+run worker list lab-a --json
+says out '"state": "unreachable"' "as JSON, too"
+grep -q '"why": "[^"]' out
+ok $? "with the reason"
 # Keys have all sorts of characters, and not all are drawn by this program.
 for odd in 'K=9.-:+=^!/*?&<>()[]{}@%$0#0000000000000' '-9.-:+=^!/*?&<>()[]{}@%$00#0000000000000'; do
     run worker add lab-odd tcp://127.0.0.1:7020 -- "$odd"
@@ -57,6 +82,7 @@ run worker test lab-b
 exits 64 "but a host that would be an option of ssh is none"
 run worker remove lab-b
 exits 0 "it is removed"
+is "$(grep -c lab-b config/workers.yaml)" 0 "from the file"
 run worker remove lab-b
 exits 65 "once"
 run worker test lab-a
@@ -95,6 +121,18 @@ says out "role operator" "to its owner as an operator"
 # (One that does not answer within five seconds is listed as it is, too.)
 until_true 'run worker list --json; grep -q "\"state\": \"ready\"" out'
 says out '"state": "ready"' "the list knows it"
+run worker test local
+says out " $(getconf _NPROCESSORS_ONLN) cores " "it says how many cores it has,"
+says out "  up $(($(cut -d. -f1 /proc/uptime) / 86400))d " "for how many days it is up,"
+run worker test local --json
+up=$(sed -n 's/.*"uptime_s": \([0-9]*\).*/\1/p' out)
+now=$(cut -d. -f1 /proc/uptime)
+[ "$up" -le $((now + 1)) ] && [ "$up" -gt $((now - 60)) ]
+ok $? "as JSON in seconds,"
+is "$(grep -o '"disk_free": [0-9]*\|"uptime_s": [0-9]*' out | cut -d' ' -f2 | sort -u | wc -l)" 2 \
+    "beside what is free of its disk,"
+grep -q "\"cores\": $(getconf _NPROCESSORS_ONLN)," out
+ok $? "and cores"
 kill "$worker"
 wait "$worker"
 is "$?" 0 "it ends with 0"
@@ -169,6 +207,15 @@ grep -qxF "viewer $key bob" "$dir/host/new/authorized_keys"
 ok $? "as they were"
 host allow "$dir/laptop/curve.key"
 is $? 0 "a file has the key as well"
+host allow "$mine" operator --json
+grep -q '"role": "operator"' out && grep -q '"was": "viewer"' out
+ok $? "--json says the role, and which it was"
+host allow "$mine" viewer "a#b"
+is $? 64 "whose key it is has no # in it: exit 64"
+host allow "$mine" viewer "$(printf '%064d' 0)"
+is $? 64 "and no 64 characters"
+host allow "$mine" viewer "$(printf '%063d' 0)"
+is $? 0 "63 have room"
 host allow "$mine" root
 is $? 64 "another role is refused: exit 64"
 host allow 12345
