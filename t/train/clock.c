@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/trainer/state.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/recipe_run.h"
@@ -159,6 +160,81 @@ train(double (*wall)(void), struct tape *t, int *lines)
     free(shown);
 }
 
+/* ---- evaluations ---- */
+
+static int waits; /* seconds that a batch of an evaluation takes */
+
+static et_status
+wait(struct et_callback *self, enum et_event event, const struct et_state *s,
+     struct et_log *log)
+{
+    (void)self, (void)event, (void)s, (void)log;
+    atomic_fetch_add(&seconds, waits);
+    return ET_OK;
+}
+
+static const struct et_callback_class waiting_class = {
+    .info = {.name = "waiting"}, .events = ET_ON(EVAL_BATCH_START), .run = wait};
+
+static void
+tick(struct et_sink *sink, const struct et_record *r)
+{
+    (void)sink;
+    atomic_fetch_add(&seconds, r->kind == ET_RECORD_BATCH);
+}
+
+/* What a run of seven batches, evaluated behind every second one, says that it took. */
+static struct et_timestamp
+train_and_evaluate(int each, double *evaluated)
+{
+    static const char text[] =
+        "max_duration: 7ba\n"
+        "seed: 3\n"
+        "model: {name: mlp, hidden: 8, layers: 1}\n"
+        "train_data: {name: synthetic_images, batch_size: 4, num_samples: 32}\n"
+        "eval_data: {name: synthetic_images, batch_size: 4, num_samples: 12}\n"
+        "eval_interval: 2ba\n"
+        "optimizer: {name: sgd, lr: 0.1}\n";
+    struct eti_seams seams = eti_system;
+    struct et_ctx *cx = need_ctx();
+    struct et_callback waiting = {.type = &waiting_class, .cx = cx};
+    struct et_callback *callbacks[] = {&waiting};
+    struct et_sink sink = {.write = tick};
+    struct recipe_run r;
+    atomic_store(&seconds, 0);
+    waits = each;
+    seams.monotonic = counted;
+    eti_ctx_set_seams(cx, &seams);
+    recipe_prepare(&r, cx, text, &(struct recipe_choice){.device = "ref"});
+    const struct et_trainer_config own = r.parts.config;
+    r.parts.config.callbacks = callbacks;
+    r.parts.config.n_callbacks = 1;
+    r.parts.config.sink = &sink;
+    recipe_start(&r);
+    recipe_fit(&r);
+    struct et_timestamp out = r.state->timestamp;
+    *evaluated = r.state->eval_timestamp.total_wct;
+    r.parts.config.callbacks = own.callbacks;
+    r.parts.config.n_callbacks = own.n_callbacks;
+    recipe_close(&r);
+    et_ctx_free(&cx);
+    return out;
+}
+
+static void
+test_evaluations(void)
+{
+    double none, some;
+    struct et_timestamp quick = train_and_evaluate(0, &none);
+    struct et_timestamp slow = train_and_evaluate(100, &some);
+    ok(none == 0 && some == 300, "an evaluation of three batches took 0 s, and 300 s");
+    ok(quick.batch == 7 && quick.total_wct == 6 && quick.batch_wct == 1,
+       "seven batches took 6 s between their ends");
+    ok(slow.total_wct == quick.total_wct && slow.epoch_wct == quick.epoch_wct &&
+           slow.batch_wct == quick.batch_wct,
+       "and as long with slow evaluations among them: %g s", slow.total_wct);
+}
+
 int
 main(void)
 {
@@ -196,5 +272,6 @@ main(void)
         free(t.text);
     }
     free(as_ever.text);
+    test_evaluations();
     return done();
 }

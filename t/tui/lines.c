@@ -104,6 +104,32 @@ test_times(struct et_ctx *cx)
     tui_lines_release(&l);
 }
 
+/* What a run's model has already: all of it, with and without what ranks logged. */
+static void
+test_model(struct et_ctx *cx)
+{
+    struct etd_model *m;
+    need(cx, etd_model_new(cx, &m));
+    static const char *const texts[] = {"one", "two", "three", "four"};
+    for (int i = 0; i < 4; i++)
+        need(cx,
+             etd_model_apply(m, &(struct et_record){.kind = i % 2 ? ET_RECORD_ANNOTATION
+                                                                  : ET_RECORD_LOG,
+                                                    .level = ET_LOG_WARN,
+                                                    .seq = i + 1,
+                                                    .t = 5 + i,
+                                                    .text = texts[i]}));
+    for (int logs = 0; logs < 2; logs++) {
+        struct tui_lines l = {.cx = cx};
+        tui_lines_model(&l, m, logs);
+        is_str(lines(&l, INFINITY), logs ? "one|two|three|four|" : "two|four|",
+               "all events of a model become lines%s",
+               logs ? ", and what was logged" : "");
+        tui_lines_release(&l);
+    }
+    etd_model_free(&m);
+}
+
 /* One more than there is room for. */
 static void
 test_many(struct et_ctx *cx)
@@ -159,6 +185,7 @@ main(void)
     struct et_ctx *cx = need_ctx();
     struct et_alloc_stats stats;
     test_events(cx);
+    test_model(cx);
     test_many(cx);
     test_files(cx);
     test_times(cx);

@@ -361,6 +361,13 @@ test_results(void)
     ok(r.label == 2 && r.class == 0, "the commonest mistake is selected first");
     tui_results_message(&r, message, sizeof message);
     is_str(message, "2 of 4 samples of class 2 are taken for 0 (50.0%)", "and told");
+    tui_results_act(&r, TUI_DO_everywhere_up);
+    is_int(r.label * 10 + r.class, 10, "up goes to the label above it");
+    tui_results_act(&r, TUI_DO_everywhere_right);
+    is_int(r.label * 10 + r.class, 11, "right to the next class, of that label");
+    tui_results_act(&r, TUI_DO_everywhere_left);
+    tui_results_act(&r, TUI_DO_everywhere_down);
+    is_int(r.label * 10 + r.class, 20, "and down and left back");
     ok(strstr(drawn(&r, 24, 80), "    2  50   .  50") != NULL,
        "rows are the label's, in percent");
     ok(strstr(drawn(&r, 8, 18), "    2  50   .  50") != NULL,

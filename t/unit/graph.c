@@ -403,6 +403,49 @@ test_slices(void)
     et_tensor_free(&x);
 }
 
+/* Slices that leave a part of the axis out, at its begin, within it or at its end: the
+ * gradient is 0 there. It is a sum and no concatenation, which would leave old numbers at
+ * the end. */
+static void
+test_slices_with_gaps(void)
+{
+    static const int64_t begin[] = {0, 2, 5}, length[] = {2, 3, 1};
+    const int64_t shape[] = {3, 6};
+    float values[18];
+    struct et_graph_stats stats[3];
+    for (int i = 0; i < 18; i++)
+        values[i] = 1 + (float)i;
+    struct et_tensor *x = leaf(values, 2, shape, ET_ROW_MAJOR);
+    for (int out = 0; out < 3; out++) {
+        struct et_graph *g;
+        struct et_tensor *sum = NULL, *dx;
+        float got[18];
+        int wrong = 0;
+        if (et_graph_new(cx, dev, &g) != ET_OK)
+            bail("no graph");
+        for (int k = 0; k < 3; k++) {
+            struct et_tensor *part = et_slice(g, x, 1, begin[k], length[k], 1);
+            if (k == out)
+                continue;
+            part = et_sum(g, et_square(g, part), 0, false);
+            sum = sum ? et_add(g, sum, part) : part;
+        }
+        if (et_grad(g, sum, &x, 1, &dx) != ET_OK || et_eval(g, &dx, 1) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+        read_into(got, dx);
+        for (int i = 0; i < 18; i++) {
+            bool is_out = i % 6 >= begin[out] && i % 6 < begin[out] + length[out];
+            wrong += got[i] != (is_out ? 0 : 2 * values[i]);
+        }
+        is_int(wrong, 0, "slices without part %d have a gradient of 0 there", out);
+        et_graph_get_stats(g, &stats[out]);
+        et_graph_free(&g);
+    }
+    is_int((int64_t)stats[2].kernels_run, (int64_t)stats[0].kernels_run,
+           "in as many kernels where the end is left out as where the begin is");
+    et_tensor_free(&x);
+}
+
 static void
 test_memory(void)
 {
@@ -768,6 +811,7 @@ main(void)
     test_errors();
     test_eager_agrees();
     test_slices();
+    test_slices_with_gaps();
     test_heads();
     test_pack();
     test_same();
