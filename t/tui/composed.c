@@ -602,6 +602,8 @@ test_why(void)
     snprintf(name, sizeof name, "%s", et_event_name((enum et_event)c->event[1]));
     ok(strncasecmp(app->message, name, strlen(name)) == 0,
        "whose second event is told of, %s: %s", name, app->message);
+    is_int(c->timeline.page, c->area[TUI_C_TIMELINE].h - 1,
+           "all its rows but the title's are for events");
     tui_app_free(&app);
 }
 
