@@ -177,10 +177,19 @@ test_ends(struct et_ctx *cx, struct et_state s)
     place(&s);
     s.timestamp.batch_in_epoch = 10;
     fire(c, ET_EVENT_BATCH_END, &s);
+    const size_t drawn = strlen(behind('\r'));
+    size_t before = strlen(text);
+    et_progress_clear(c);
+    ok(drawn > 60 && strlen(text + before) == drawn + 2 && text[before] == '\r' &&
+           strspn(text + before + 1, " ") == drawn && text[strlen(text) - 1] == '\r',
+       "clearing writes blanks over the whole bar, and stays in its line");
+    before = strlen(text);
+    et_progress_clear(c);
+    is_str(text + before, "", "and does so once");
     s.timestamp.epoch = 4;
     s.timestamp.batch_in_epoch = 0;
     s.timestamp.epoch_wct = 0;
-    size_t before = strlen(text);
+    before = strlen(text);
     fire(c, ET_EVENT_EPOCH_END, &s);
     ok(strstr(text + before,
               "\rtrain  Epoch   3: 100%|=========================| 10/10 "
