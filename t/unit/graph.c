@@ -404,8 +404,8 @@ test_slices(void)
 }
 
 /* Slices that leave a part of the axis out, at its begin, within it or at its end: the
- * gradient is 0 there. It is a sum and no concatenation, which would leave old numbers at
- * the end. */
+ * gradient is 0 there. It is a sum and no concatenation, which would leave the end with
+ * whatever the memory held. */
 static void
 test_slices_with_gaps(void)
 {
