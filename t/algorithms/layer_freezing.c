@@ -149,7 +149,7 @@ count_told(void *data, enum et_log_level level, const char *text)
 }
 
 /* At half of a run that freezes from its begin on half of the layers are frozen; a norm
- * without parameters is none of them. */
+ * without parameters does not count as a layer. */
 static void
 test_told(struct et_ctx *cx)
 {
