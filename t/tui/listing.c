@@ -38,7 +38,7 @@ be_command(int n, char **word)
     return 0;
 }
 
-/* What the file PATH has, or "-" where there is no such file. Good until the next call. */
+/* What the file PATH has, "-" where there is no such file. Good until the next call. */
 static const char *
 text_of(const char *path)
 {
