@@ -216,6 +216,7 @@ host allow "$mine" viewer "$(printf '%064d' 0)"
 is $? 64 "and no 64 characters"
 host allow "$mine" viewer "$(printf '%063d' 0)"
 is $? 0 "63 have room"
+is "$(sed -n '$s/.* //p' "$dir/host/new/authorized_keys")" "$(printf '%063d' 0)" "and all of them are written"
 host allow "$mine" root
 is $? 64 "another role is refused: exit 64"
 host allow 12345

@@ -382,8 +382,9 @@ allow_locked(struct et_ctx *cx, const char *path, const char *key, bool is_opera
         n = 0;
     }
     size_t used = copy_others(room->text, n, is_line_of, key, room->out);
-    used += (size_t)snprintf(room->out + used, 512, "%s %s %.60s\n",
-                             is_operator ? "operator" : "viewer", key, comment);
+    used += (size_t)snprintf(room->out + used, 512, "%s %s %.*s\n",
+                             is_operator ? "operator" : "viewer", key, ETD_COMMENT - 1,
+                             comment);
     if (status == ET_OK)
         status = check_new(cx, path, room->out, used, &room->list);
     if (status == ET_OK)
