@@ -123,12 +123,30 @@ at_least(enum et_op_id op, int k)
 
 /* ---- squares ---- */
 
+/* Element I of O's block. Nearly all are f64, and there are many. */
+static double
+number(const struct operand *o, int64_t i)
+{
+    struct etk_array a = {.d = o->d, .p = o->block};
+    return o->d.dtype == ET_F64 ? ((const double *)(const void *)o->block)[i]
+                                : etk_get(&a, i);
+}
+
+static void
+set_number(struct operand *o, int64_t i, double value)
+{
+    struct etk_array a = {.d = o->d, .p = o->block};
+    if (o->d.dtype == ET_F64)
+        ((double *)(void *)o->block)[i] = value;
+    else
+        etk_set(&a, i, value);
+}
+
 static void
 map(struct operand *o, double (*f)(double))
 {
-    struct etk_array a = {.d = o->d, .p = o->block};
     for (int64_t i = 0; i < o->extent; i++)
-        etk_set(&a, i, f(etk_get(&a, i)));
+        set_number(o, i, f(number(o, i)));
 }
 
 static double
@@ -189,22 +207,24 @@ factor(double step, struct et_rng *rng)
 static void
 move(struct operand *to, const struct operand *from, double step, struct et_rng *rng)
 {
-    struct etk_array a = {.d = from->d, .p = from->block},
-                     m = {.d = to->d, .p = to->block};
-    for (int64_t i = 0; i < from->extent; i++)
-        etk_set(&m, i, etk_get(&a, i) * factor(step, rng));
+    uint32_t ups = 0;
+    for (int64_t i = 0; i < from->extent; i++, ups >>= 1) {
+        if (i % 32 == 0)
+            ups = et_rng_u32(rng);
+        set_number(to, i, number(from, i) * (ups & 1 ? 1 + step : 1 - step));
+    }
 }
 
-/* Adds the squares of how far MOVED is from WANT, in steps. */
+/* Adds the squares of how far MOVED is from WANT, in steps. What lies between the elements
+ * is the same in both. */
 static void
 add_squares(struct operand *sum, const struct operand *moved,
             const struct operand *want)
 {
-    struct etk_array s = array_of(sum), m = array_of(moved), w = array_of(want);
-    for (struct etk_pos i = etk_begin(&want->d); !i.end; etk_next(&want->d, &i)) {
-        int64_t at = etk_offset(&want->d, i.ix);
-        double d = (etk_get(&m, at) - etk_get(&w, at)) / STEP;
-        etk_set(&s, at, etk_get(&s, at) + (isfinite(d) ? d * d : 0));
+    for (int64_t i = 0; i < sum->extent; i++) {
+        double d = (number(moved, i) - number(want, i)) / STEP;
+        if (isfinite(d))
+            set_number(sum, i, number(sum, i) + d * d);
     }
 }
 
