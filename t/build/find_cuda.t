@@ -207,6 +207,7 @@ is "$CUDA_MISSING" "cuBLASLt is missing (Debian/Ubuntu from NVIDIA: libcublas-de
 
 # configure ARGS...: sets code; out has what it says
 configure() {
+    [ ! -e ../cache ] || sed -i /CUDA_ARCHS/d ../cache # which may not change beside a cache
     "$ET_SRCDIR/configure" --cache-file=../cache --without-cpu --without-gloo "$@" >../out 2>&1
     code=$?
 }
@@ -221,6 +222,18 @@ else
         "0 1" "configure takes what was found, and says in one line what"
     is "$(sed -n 's/^CUDA_LIBS_DNN = //p' Makefile)" "-Wl,$dir/apt/given/lib/libcudnn.so.9" \
         "and links the module to it"
+    code_for='-gencode arch=compute_'
+    is "$(sed -n 's/^CUDA_GENCODE = *//p' Makefile)" \
+        "${code_for}80,code=sm_80 ${code_for}80,code=compute_80 ${code_for}90a,code=sm_90a" \
+        "machine code for Ampere and Hopper, and PTX for those that come"
+    configure --with-cuda="$dir/apt/usr/local/cuda" --with-cudnn="$dir/apt/given" \
+        CUDA_ARCHS='90a 100 120'
+    is "$code $(sed -n 's/^CUDA_GENCODE = *//p' Makefile)" \
+        "0 ${code_for}90a,code=sm_90a ${code_for}100,code=sm_100 ${code_for}100,code=compute_100 ${code_for}120,code=sm_120" \
+        "CUDA_ARCHS names others"
+    configure --with-cuda="$dir/apt/usr/local/cuda" CUDA_ARCHS='90a,100'
+    is "$code $(grep -c '^configure: error: 90a,100 in CUDA_ARCHS is no compute capability' ../out)" \
+        "1 1" "... each on its own"
     configure --with-cuda="$dir/debian/usr/local/cuda-13.0"
     is "$code $(grep -c '^configure: error: no CUDA device: cuBLASLt is missing (' ../out)" "1 1" \
         "configure --with-cuda ends where something is missing, and says what"
