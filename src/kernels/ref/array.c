@@ -76,25 +76,32 @@ widen(const struct etk_array *a, int64_t offset, int64_t stride, int n, double *
 #undef EACH
 }
 
-/* The same as etk_dot, of doubles where they are. */
-static double
-dot_of_doubles(const double *x, int64_t xs, const double *y, int64_t ys, int64_t n)
-{
-    double s[4] = {0};
-    int64_t i = 0;
-    for (; i + 4 <= n; i += 4, x += 4 * xs, y += 4 * ys) {
-        s[0] += x[0] * y[0];
-        s[1] += x[xs] * y[ys];
-        s[2] += x[2 * xs] * y[2 * ys];
-        s[3] += x[3 * xs] * y[3 * ys];
+/* etk_dot's sums where both rows are of one dtype, as most are: NUMBER of a TYPE. */
+#define DOT(name, type, NUMBER)                                                        \
+    static double name(const void *a, int64_t from, int64_t xs, const void *b,         \
+                       int64_t by, int64_t ys, int64_t n)                              \
+    {                                                                                  \
+        const type *x = (const type *)a + from, *y = (const type *)b + by;             \
+        double s[4] = {0};                                                             \
+        int64_t i = 0;                                                                 \
+        for (; i + 4 <= n; i += 4, x += 4 * xs, y += 4 * ys) {                         \
+            s[0] += NUMBER(x[0]) * NUMBER(y[0]);                                       \
+            s[1] += NUMBER(x[xs]) * NUMBER(y[ys]);                                     \
+            s[2] += NUMBER(x[2 * xs]) * NUMBER(y[2 * ys]);                             \
+            s[3] += NUMBER(x[3 * xs]) * NUMBER(y[3 * ys]);                             \
+        }                                                                              \
+        for (int k = 0; i < n; i++, k++)                                               \
+            s[k] += NUMBER(x[k * xs]) * NUMBER(y[k * ys]);                             \
+        return (s[0] + s[1]) + (s[2] + s[3]);                                          \
     }
-    for (int k = 0; i < n; i++, k++)
-        s[k] += x[k * xs] * y[k * ys];
-    return (s[0] + s[1]) + (s[2] + s[3]);
-}
+DOT(dot_of_f64, double, (double))
+DOT(dot_of_f32, float, (double))
+DOT(dot_of_bf16, uint16_t, etk_from_bf16)
+DOT(dot_of_f16, uint16_t, etk_from_f16)
+#undef DOT
 
 /* Four sums, so that an addition need not wait for the one before it: tests spend most
- * of their time here, more than half of it on doubles. */
+ * of their time here. */
 double
 etk_dot(const struct etk_array *a, int64_t a_offset, int a_axis,
         const struct etk_array *b, int64_t b_offset, int b_axis, int64_t n)
@@ -102,9 +109,19 @@ etk_dot(const struct etk_array *a, int64_t a_offset, int a_axis,
     enum { PIECE = 64 }; /* whole fours */
     int64_t as = a->d.stride[a_axis], bs = b->d.stride[b_axis];
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0, x[PIECE], y[PIECE];
-    if (a->d.dtype == ET_F64 && b->d.dtype == ET_F64)
-        return dot_of_doubles((const double *)(const void *)a->p + a_offset, as,
-                              (const double *)(const void *)b->p + b_offset, bs, n);
+    if (a->d.dtype == b->d.dtype)
+        switch (a->d.dtype) {
+        case ET_F64:
+            return dot_of_f64(a->p, a_offset, as, b->p, b_offset, bs, n);
+        case ET_F32:
+            return dot_of_f32(a->p, a_offset, as, b->p, b_offset, bs, n);
+        case ET_BF16:
+            return dot_of_bf16(a->p, a_offset, as, b->p, b_offset, bs, n);
+        case ET_F16:
+            return dot_of_f16(a->p, a_offset, as, b->p, b_offset, bs, n);
+        default:
+            break;
+        }
     for (int64_t at = 0; at < n; at += PIECE) {
         int m = n - at < PIECE ? (int)(n - at) : PIECE;
         widen(a, a_offset + at * as, as, m, x);
