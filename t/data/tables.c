@@ -118,6 +118,30 @@ test_table(void)
     finish(&o);
 }
 
+/* By their bytes alone 1a is between 10 and 2. */
+static void
+test_order_of_kinds(void)
+{
+    static const char *const rows[] = {"2", "10", "1a", "-3", "b"};
+    static const char *const want[] = {"-3", "2", "10", "1a", "b"};
+    for (int first = 0; first < 5; first++) {
+        char text[64] = "x,y\n";
+        struct opened o;
+        for (int i = 0; i < 5; i++) {
+            size_t n = strlen(text);
+            snprintf(text + n, sizeof text - n, "%d,%s\n", i, rows[(first + i) % 5]);
+        }
+        need(cx,
+             try_open(&o, "table", write_file("kinds.csv", text, strlen(text), false),
+                      SET("task", "classification", "test_fraction", "0")));
+        int same = 0;
+        for (int i = 0; i < 5; i++)
+            same += strcmp(o.data->facts.class_names[i], want[i]) == 0;
+        is_int(same, 5, "classes are in one order where '%s' comes first", rows[first]);
+        finish(&o);
+    }
+}
+
 /* 100 rows of x = row: who is where, and by whose mean and deviation. */
 static void
 test_splits(void)
@@ -490,6 +514,7 @@ main(void)
 {
     cx = need_ctx();
     test_table();
+    test_order_of_kinds();
     test_splits();
     test_bad_tables();
     test_arrays();

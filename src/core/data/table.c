@@ -166,14 +166,18 @@ struct kind {
     int64_t was;
 };
 
-/* Numbers by value, else by their bytes. */
+/* Numbers by value, then the others by their bytes: were 1a between them by its bytes, 2,
+ * 10, 1a and 2 again would be in order. */
 static int
 by_kind(const void *a, const void *b)
 {
     const struct kind *x = a, *y = b;
     const struct eti_cell one = {.text = x->text}, other = {.text = y->text};
     double v, w;
-    if (eti_cell_number(&one, &v) && eti_cell_number(&other, &w) && v != w)
+    const bool is_number = eti_cell_number(&one, &v);
+    if (is_number != eti_cell_number(&other, &w))
+        return is_number ? -1 : 1;
+    if (is_number && v != w)
         return v < w ? -1 : 1;
     return strcmp(x->text, y->text);
 }
