@@ -455,6 +455,8 @@ test_files(void)
     put_file("real.yaml", other, d->n);
     free(other);
     ok(eti_sketch_is_stale(d), "others of the same number are");
+    put_file("real.yaml", "a\0b", 3);
+    ok(eti_sketch_is_stale(d), "and so are some that are no text");
     fails(eti_sketch_save(d, NULL, false), ET_ECANCELED,
           "link.yaml was changed by another program", "which are not lost");
     unlink("real.yaml");

@@ -93,8 +93,8 @@ eti_sketch_is_stale(const struct eti_sketch *d)
     if (!d->path || !d->saved)
         return false;
     if (read_file(d->cx, d->path, &text, &n, &stamp) != ET_OK) {
-        et_error_clear(d->cx); /* gone: there is nothing to lose */
-        return false;
+        et_error_clear(d->cx);
+        return access(d->path, F_OK) == 0; /* gone: there is nothing to lose */
     }
     bool is_same = n == d->n_saved && memcmp(text, d->saved, n) == 0;
     et_free(d->cx, text);
