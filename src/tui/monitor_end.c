@@ -53,8 +53,7 @@ ending_afar(const struct tui_view *v)
     size_t i;
     json_object_set(facts, "directory", json_object_get(facts, "name"));
     if (lr && isfinite(lr->last))
-        json_object_set_new(facts, "metrics",
-                            json_pack("{s:{s:f}}", lr->name, "max", lr->last));
+        json_object_set_new(facts, "greatest_lr", json_real(lr->last));
     json_t *ways = eti_ending_ways(v->app->cx, facts, kept);
     json_array_foreach(ways, i, way) if (strcmp(text_of(way, "key"), "l") != 0)
         json_object_set_new(way, "there", json_true());

@@ -211,6 +211,30 @@ test_metrics(struct et_ctx *cx)
     json_decref(facts);
 }
 
+/* The first group has the greater last rate, the second had the greatest. */
+static void
+test_rates(struct et_ctx *cx)
+{
+    static const double values[][2] = {{1, 2}, {5, 9}, {4, 3}};
+    struct eti_events_writer w;
+    begin("rates");
+    put_file("run.json", "{\"name\": \"brisk-otter\"}");
+    need(cx, eti_events_begin(cx, directory, id, &w));
+    write_record(&w, ET_RECORD_BATCH, 1, "metrics/train/Accuracy", 20);
+    eti_events_flush(&w);
+    json_t *facts = read_facts(cx);
+    has(facts, "greatest_lr", "nothing", "no batch told of a rate");
+    json_decref(facts);
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 2; k++)
+            write_record(&w, ET_RECORD_BATCH, i + 1,
+                         k ? "lr-SGD/group1" : "lr-SGD/group0", values[i][k]);
+    eti_events_end(&w);
+    facts = read_facts(cx);
+    has(facts, "greatest_lr", "9.0", "that of any group, at any time");
+    json_decref(facts);
+}
+
 static void
 test_course(struct et_ctx *cx)
 {
@@ -328,6 +352,7 @@ main(void)
     test_files(cx);
     test_tags(cx);
     test_metrics(cx);
+    test_rates(cx);
     test_course(cx);
     test_stamp();
     test_end(cx);

@@ -128,14 +128,7 @@ twice_as_long(const json_t *facts, char *buf, size_t size)
 static double
 reached_rate(const json_t *facts)
 {
-    const char *name;
-    json_t *m;
-    double most = 0;
-    json_object_foreach(json_object_get(facts, "metrics"), name, m)
-    {
-        if (strncmp(name, "lr-", 3) == 0)
-            most = fmax(most, json_number_value(json_object_get(m, "max")));
-    }
+    const double most = json_number_value(json_object_get(facts, "greatest_lr"));
     return most > 0 ? most
                     : json_number_value(json_object_get(
                           json_object_get(facts, "config"), "optimizer.lr"));

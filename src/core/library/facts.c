@@ -284,6 +284,17 @@ add_progress(json_t *facts, const struct et_series *s)
                                 json_integer((json_int_t)s->all.last.value));
 }
 
+/* The greatest rate that any group of parameters had: a schedule, or a command, may have
+ * led far from what the recipe sets. */
+static void
+add_rate(json_t *facts, const struct et_series *s)
+{
+    const double most = s->all.n > 0 ? s->all.max.value : NAN;
+    if (strncmp(s->name, "lr-", 3) == 0 && isfinite(most) &&
+        most > json_number_value(json_object_get(facts, "greatest_lr")))
+        json_object_set_new(facts, "greatest_lr", json_real(most));
+}
+
 /* How often the run was resumed, and how many batches it is to have, where that is
  * known: a resume may make it longer, so the last word counts. */
 static et_status
@@ -324,6 +335,7 @@ read_series(struct et_ctx *cx, json_t *facts, const char *directory)
     for (int i = 0; i < n && status == ET_OK; i++) {
         add_metric(metrics, &list[i]);
         add_progress(facts, &list[i]);
+        add_rate(facts, &list[i]);
     }
     if (status == ET_OK)
         status = read_course(e, facts);
