@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What data sets say of themselves, before they are opened and then, all of it; and all
+ * that their samples have, where these are few and small. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/data/fields.h"
+#include "t/data/fixture.h"
+#include "t/tap.h"
+
+static struct et_ctx *cx;
+
+/* ---- as text ---- */
+
+struct text {
+    char s[4096];
+    size_t n;
+};
+
+#define ADD(t, ...)                                                                    \
+    ((t)->n += (size_t)snprintf((t)->s + (t)->n, sizeof(t)->s - (t)->n, __VA_ARGS__))
+
+static void
+add_field(struct text *t, const struct et_field *f)
+{
+    static const char *const kinds[] = {
+        [ET_FIELD_IMAGE] = "image",
+        [ET_FIELD_TOKENS] = "tokens",
+        [ET_FIELD_MASK] = "mask",
+        [ET_FIELD_VALUES] = "values",
+    };
+    ADD(t, "; %s: %s %s [", f->name, kinds[f->kind], et_dtype_name(f->dtype));
+    for (int i = 0; i < f->ndim; i++)
+        ADD(t, "%s%" PRId64, i ? "," : "", f->shape[i]);
+    ADD(t, "]");
+    if (f->below)
+        ADD(t, " < %" PRId64, f->below);
+    if (f->pad)
+        ADD(t, " pad %g", (double)f->pad);
+}
+
+/* "3 samples, 40 bytes; tokens: tokens i32 [-1] < 256; ...", and names of classes. */
+static void
+add_facts(struct text *t, const struct et_data_facts *f)
+{
+    ADD(t, "%" PRId64 " samples, %" PRId64 " bytes", f->n_samples, f->bytes);
+    if (f->n_tokens)
+        ADD(t, ", %" PRId64 " tokens", f->n_tokens);
+    if (f->wants_attention_mask)
+        ADD(t, ", masked");
+    for (int i = 0; i < f->n_fields; i++)
+        add_field(t, &f->field[i]);
+    const int64_t n = f->class_names ? et_facts_classes(f) : 0;
+    for (int64_t i = 0; i < n; i++)
+        ADD(t, "%s%s", i ? ", " : "; ", f->class_names[i]);
+    ADD(t, "\n");
+}
+
+/* The N numbers of FIELD at DATA; "-": there is nothing to predict. */
+static void
+add_numbers(struct text *t, const struct et_field *field, const void *data, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        ADD(t, "%s", i ? " " : "");
+        if (field->dtype == ET_F32)
+            ADD(t, "%g", (double)((const float *)data)[i]);
+        else if (field->dtype == ET_U8)
+            ADD(t, "%d", ((const uint8_t *)data)[i]);
+        else if (((const int32_t *)data)[i] == ET_IGNORE_INDEX)
+            ADD(t, "-");
+        else
+            ADD(t, "%" PRId32, ((const int32_t *)data)[i]);
+    }
+}
+
+/* "1 2 3 | 2 3 -", a line for each sample. */
+static void
+add_samples(struct text *t, const struct et_dataset *d)
+{
+    struct eti_room room = {0};
+    for (int64_t at = 0; d->type->sample && at < d->facts.n_samples; at++) {
+        struct et_sample s;
+        struct et_error why;
+        bool broken;
+        need(cx, eti_sample_read(d, at, NULL, &room, &s, &why, &broken));
+        for (int f = 0; f < d->facts.n_fields; f++) {
+            const struct et_field *field = &d->facts.field[f];
+            int64_t n = 1;
+            for (int i = 0; i < field->ndim; i++)
+                n *= s.v[f].shape[i];
+            ADD(t, "%s", f ? " | " : "");
+            add_numbers(t, field, s.v[f].data, n);
+        }
+        ADD(t, "%s\n",
+            !d->type->length || d->type->length(d, at) == s.v[0].shape[0]
+                ? ""
+                : " (has another length)");
+    }
+    eti_room_free(&room);
+}
+
+#define SET(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* What data set NAME with the options SET says before it is opened, then, and what its
+ * samples are. */
+static void
+says(const char *what, const char *name, const char *const *set, const char *want)
+{
+    const struct et_dataset_class *c = et_dataset_find(name);
+    struct text t = {.n = 0};
+    struct et_data_facts before = {0};
+    struct et_dataset *d;
+    void *options;
+    need(cx, et_options_new(cx, &c->info, set, &options));
+    if (c->describe) {
+        c->describe(options, &before);
+        add_facts(&t, &before);
+    }
+    need(cx, et_dataset_open(cx, c, options, &d));
+    add_facts(&t, &d->facts);
+    add_samples(&t, d);
+    is_str(t.s, want, "%s", what);
+    et_dataset_close(&d);
+    et_options_free(&c->info, &options);
+}
+
+/* ---- texts ---- */
+
+/* Marks are neither first nor last of the vocabulary. */
+static const char words[] = "[UNK]\nx\ny\nz\n[SEP]\n[CLS]\n[MASK]\n[PAD]\n";
+
+/* Twelve tokens of three documents, in a folder as `data tokenize` leaves it. MARKED:
+ * each ends with [SEP]; else they are bytes. */
+static const char *
+write_tokens(bool marked)
+{
+    static const int64_t ends[] = {3, 10, 12};
+    static const uint16_t bytes[] = {1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3},
+                          texts[] = {1, 2, 4, 3, 1, 2, 3, 1, 2, 4, 3, 4};
+    static char folder[512];
+    const char *known =
+        marked ? "{\"bytes\": 2, \"vocab_size\": 8, \"tokenizer\": \"vocab.txt\", "
+                 "\"end\": 4}"
+               : "{\"bytes\": 2, \"vocab_size\": 256, \"tokenizer\": \"bytes\"}";
+    snprintf(folder, sizeof folder, "%s/made", scratch_folder());
+    mkdir(folder, 0777);
+    write_file("made/vocab.txt", words, sizeof words - 1, false);
+    write_file("made/tokens.json", known, strlen(known), false);
+    write_file("made/train.bin", marked ? texts : bytes, sizeof texts, false);
+    write_file("made/train.ends", ends, sizeof ends, false);
+    return folder;
+}
+
+static void
+test_packed(void)
+{
+    const char *folder = write_tokens(false);
+    says("documents packed whole", "packed_text",
+         SET("path", folder, "seq_len", "4", "packing", "best_fit"),
+         "0 samples, 0 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] < "
+         "256 pad -100; document: tokens i32 [-1]; position: tokens i32 [-1] < 4\n"
+         "4 samples, 48 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] "
+         "< 256 pad -100; document: tokens i32 [-1]; position: tokens i32 [-1] < 4\n"
+         "1 2 3 1 | 2 3 1 2 | 1 1 1 1 | 0 1 2 3\n"
+         "1 2 3 | 2 3 - | 1 1 1 | 0 1 2\n"
+         "2 3 1 | 3 1 - | 1 1 1 | 0 1 2\n"
+         "2 3 | 3 - | 1 1 | 0 1\n");
+    says("and cut, in sequences that they fill", "packed_text",
+         SET("path", folder, "seq_len", "4", "packing", "wrapped"),
+         "0 samples, 0 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] < "
+         "256 pad -100; document: tokens i32 [-1]; position: tokens i32 [-1] < 4\n"
+         "3 samples, 48 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] "
+         "< 256 pad -100; document: tokens i32 [-1]; position: tokens i32 [-1] < 4\n"
+         "1 2 3 1 | 2 3 - 2 | 1 1 1 2 | 0 1 2 0\n"
+         "2 3 1 2 | 3 1 2 3 | 1 1 1 1 | 0 1 2 3\n"
+         "3 1 2 3 | 1 - 3 - | 1 1 2 2 | 0 1 0 1\n");
+    says("or end in", "packed_text",
+         SET("path", folder, "seq_len", "5", "packing", "wrapped", "attention", "all"),
+         "0 samples, 0 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] < "
+         "256 pad -100\n"
+         "3 samples, 48 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] "
+         "< 256 pad -100\n"
+         "1 2 3 1 2 | 2 3 - 2 3\n"
+         "3 1 2 3 1 | 1 2 3 1 -\n"
+         "2 3 | 3 -\n");
+    says("packed, and all may look at all before", "packed_text",
+         SET("path", folder, "seq_len", "4", "packing", "best_fit", "attention", "all"),
+         "0 samples, 0 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] < "
+         "256 pad -100\n"
+         "4 samples, 48 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] "
+         "< 256 pad -100\n"
+         "1 2 3 1 | 2 3 1 2\n"
+         "1 2 3 | 2 3 -\n"
+         "2 3 1 | 3 1 -\n"
+         "2 3 | 3 -\n");
+}
+
+static const char *
+write_vocabulary(void)
+{
+    static char path[512];
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s/words", scratch_folder());
+    mkdir(folder, 0777);
+    snprintf(path, sizeof path, "%s",
+             write_file("words/vocab.txt", words, sizeof words - 1, false));
+    return path;
+}
+
+static void
+test_masked(void)
+{
+    const char *folder = write_tokens(true);
+    says("a stream with hidden tokens", "masked_text",
+         SET("path", folder, "seq_len", "6", "mask_prob", "0.001"),
+         "0 samples, 0 bytes; tokens: tokens i32 [6]; target: tokens i32 [6] pad -100\n"
+         "3 samples, 72 bytes; tokens: tokens i32 [6] < 8; target: tokens i32 [6] < 8 "
+         "pad -100\n"
+         "5 1 2 4 3 4 | - - - - - -\n"
+         "5 1 2 3 1 4 | - - - - - -\n"
+         "5 2 4 3 4 4 | - - - - - -\n");
+    says("documents with hidden tokens", "masked_text",
+         SET("path", folder, "seq_len", "6", "mask_prob", "0.001", "packing",
+             "best_fit"),
+         "0 samples, 0 bytes; tokens: tokens i32 [-1]; target: tokens i32 [-1] pad "
+         "-100; document: tokens i32 [-1]; position: tokens i32 [-1] < 6\n"
+         "4 samples, 48 bytes; tokens: tokens i32 [-1] < 8 pad 7; target: tokens i32 "
+         "[-1] < 8 pad -100; document: tokens i32 [-1]; position: tokens i32 [-1] < 6\n"
+         "5 3 1 2 3 4 | - - - - - - | 1 1 1 1 1 1 | 0 1 2 3 4 5\n"
+         "5 1 2 4 | - - - - | 1 1 1 1 | 0 1 2 3\n"
+         "5 1 2 4 | - - - - | 1 1 1 1 | 0 1 2 3\n"
+         "5 3 4 | - - - | 1 1 1 | 0 1 2\n");
+}
+
+static void
+test_labelled(void)
+{
+    static const char rows[] = "label\tsentence\tother\n"
+                               "10\tx y\tz\n"
+                               "9\tz\ty y\n"
+                               "10\ty\tx\n";
+    char path[512];
+    snprintf(path, sizeof path, "%s",
+             write_file("rows.tsv", rows, sizeof rows - 1, false));
+    const char *vocabulary = write_vocabulary();
+    says("pairs with classes, which are in the order of their numbers", "labelled_text",
+         SET("path", path, "tokenizer", vocabulary, "text2", "other"),
+         "0 samples, 0 bytes, masked; tokens: tokens i32 [-1]; target: values i32 []; "
+         "token_type: tokens u8 [-1] < 256\n"
+         "3 samples, 68 bytes, masked; tokens: tokens i32 [-1] < 8 pad 7; target: "
+         "values i32 [] < 2; token_type: tokens u8 [-1] < 256; 9, 10\n"
+         "5 1 2 4 3 4 | 1 | 0 0 0 0 1 1\n"
+         "5 3 4 2 2 4 | 0 | 0 0 0 1 1 1\n"
+         "5 2 4 1 4 | 1 | 0 0 0 1 1\n");
+    says("texts with numbers", "labelled_text",
+         SET("path", path, "tokenizer", vocabulary, "target", "number"),
+         "0 samples, 0 bytes, masked; tokens: tokens i32 [-1]; target: values f32 []; "
+         "token_type: tokens u8 [-1] < 256\n"
+         "3 samples, 40 bytes, masked; tokens: tokens i32 [-1] < 8 pad 7; target: "
+         "values f32 []; token_type: tokens u8 [-1] < 256\n"
+         "5 1 2 4 | 10 | 0 0 0 0\n"
+         "5 3 4 | 9 | 0 0 0\n"
+         "5 2 4 | 10 | 0 0 0\n");
+}
+
+static void
+test_instructions(void)
+{
+    static const char rows[] = "{\"prompt\": \"ab\", \"response\": \"cd\"}\n"
+                               "{\"prompt\": \"e\", \"response\": \"f\"}\n"
+                               "{\"prompt\": \"ghijkl\", \"response\": \"mnop\"}\n";
+    char path[512];
+    snprintf(path, sizeof path, "%s",
+             write_file("rows.jsonl", rows, sizeof rows - 1, false));
+    says("lines in sequences of their own", "instructions",
+         SET("path", path, "seq_len", "8", "packing", "none"),
+         "0 samples, 0 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] < "
+         "256 pad -100\n"
+         "3 samples, 64 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] "
+         "< 256 pad -100\n"
+         "97 98 99 100 | - 99 100 -\n"
+         "101 102 | 102 -\n"
+         "103 104 105 106 107 108 109 110 | - - - - - 109 110 -\n");
+    says("the end of those that are too long", "instructions",
+         SET("path", path, "seq_len", "8", "packing", "none", "truncation", "keep_end"),
+         "0 samples, 0 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] < "
+         "256 pad -100\n"
+         "3 samples, 64 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] "
+         "< 256 pad -100\n"
+         "97 98 99 100 | - 99 100 -\n"
+         "101 102 | 102 -\n"
+         "105 106 107 108 109 110 111 112 | - - - 109 110 111 112 -\n");
+    says("lines together", "instructions",
+         SET("path", path, "seq_len", "8", "tokenizer", write_vocabulary(), "template",
+             "'x{prompt} y z{response} x'", "packing", "best_fit"),
+         "0 samples, 0 bytes; tokens: tokens i32 [-1]; target: tokens i32 [-1] pad "
+         "-100; document: tokens i32 [-1]; position: tokens i32 [-1] < 8\n"
+         "3 samples, 60 bytes; tokens: tokens i32 [-1] < 8 pad 7; target: tokens i32 "
+         "[-1] < 8 pad -100; document: tokens i32 [-1]; position: tokens i32 [-1] < 8\n"
+         "0 2 3 0 1 | - - 0 1 - | 1 1 1 1 1 | 0 1 2 3 4\n"
+         "0 2 3 0 1 | - - 0 1 - | 1 1 1 1 1 | 0 1 2 3 4\n"
+         "0 2 3 0 1 | - - 0 1 - | 1 1 1 1 1 | 0 1 2 3 4\n");
+}
+
+/* ---- tables ---- */
+
+static void
+test_tables(void)
+{
+    static const char rows[] = "age,town,height,likes\n"
+                               "1,U,5,tea\n"
+                               "3,A,5,no\n"
+                               "5,U,5,tea\n";
+    char path[512];
+    snprintf(path, sizeof path, "%s",
+             write_file("rows.csv", rows, sizeof rows - 1, false));
+    says("numbers that are all one, kinds, and classes", "table",
+         SET("path", path, "categorical", "[town]", "test_fraction", "0"),
+         "3 samples, 60 bytes; values: values f32 [4]; target: values i32 [] < 2; no, "
+         "tea\n"
+         "-1.22474 0 1 0 | 1\n"
+         "0 1 0 0 | 0\n"
+         "1.22474 0 1 0 | 1\n");
+    says("numbers as they are, and a standardised one", "table",
+         SET("path", path, "columns", "[height, town]", "categorical", "[town]",
+             "test_fraction", "0", "target", "age", "standardize", "false",
+             "standardize_target", "true"),
+         "3 samples, 48 bytes; values: values f32 [3]; target: values f32 []\n"
+         "0 1 5 | -1.22474\n"
+         "1 0 5 | 0\n"
+         "0 1 5 | 1.22474\n");
+    says("a target of numbers that are classes", "table",
+         SET("path", path, "columns", "[age]", "test_fraction", "0", "target", "height",
+             "task", "classification", "standardize", "false"),
+         "3 samples, 24 bytes; values: values f32 [1]; target: values i32 [] < 1; 5\n"
+         "1 | 0\n"
+         "3 | 0\n"
+         "5 | 0\n");
+}
+
+int
+main(void)
+{
+    cx = need_ctx();
+    test_packed();
+    test_masked();
+    test_labelled();
+    test_instructions();
+    test_tables();
+    et_ctx_free(&cx);
+    return done();
+}
