@@ -68,6 +68,24 @@ test_best_fit(void)
     eti_packed_release(cx, &p);
 }
 
+/* Sequences with the same room are all found, the first one, too. */
+static void
+test_like_rooms(void)
+{
+    static const int32_t lengths[] = {2, 6, 2, 6, 6, 2};
+    struct eti_piece *piece;
+    struct eti_packed p;
+    int64_t whole = 0;
+    need(cx, et_alloc(cx, 6 * sizeof *piece, (void **)&piece));
+    for (int i = 0; i < 6; i++)
+        piece[i] = (struct eti_piece){i, lengths[i], false};
+    need(cx, eti_pack_best_fit(cx, piece, 6, 8, &p));
+    for (int64_t r = 0; r < p.n_rows; r++)
+        whole += eti_packed_length(&p, r) == 8;
+    ok(p.n_rows == 3 && whole == 3, "three of 6 and three of 2 fill 3 sequences of 8");
+    eti_packed_release(cx, &p);
+}
+
 /* A sequence longer than a word of the bits that say what room there is. */
 static void
 test_long_sequences(void)
@@ -551,6 +569,7 @@ main(void)
     snprintf(gpt2, sizeof gpt2, "%s/t/golden/tokenizers/gpt2.json", source);
     setenv("XDG_CACHE_HOME", scratch_folder(), 1);
     test_best_fit();
+    test_like_rooms();
     test_long_sequences();
     test_packed_text();
     test_empty_lines();
