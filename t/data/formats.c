@@ -365,9 +365,10 @@ other_bibles(void)
 static void
 told(void)
 {
-    static const char *const names[] = {"text", "bible_kjv", "text_bytes"};
-    for (int i = 0; i < 3; i++)
-        for (int named = 0; named < (i < 2 ? 2 : 1); named++) {
+    static const char *const names[] = {"text", "bible_kjv", "packed_text",
+                                        "instructions", "text_bytes"};
+    for (int i = 0; i < 5; i++)
+        for (int named = 0; named < (i < 4 ? 2 : 1); named++) {
             struct et_data_facts f = {0};
             const struct et_dataset_class *type = et_dataset_find(names[i]);
             void *options;

@@ -477,6 +477,87 @@ test_labelled(void)
     et_dataset_close(&d);
 }
 
+/* Where one class is no number, the empty one too, all go by their letters. */
+static void
+test_mixed_classes(void)
+{
+    static const char *const others[] = {"", "x", "1.5", "9 "};
+    for (int i = 0; i < 4; i++) {
+        struct et_dataset *d;
+        char text[256], path[512];
+        int n = snprintf(text, sizeof text,
+                         "{\"a\":\"x\",\"b\":\"\",\"label\":\"9\"}\n"
+                         "{\"a\":\"x\",\"b\":\"\",\"label\":\"%s\"}\n"
+                         "{\"a\":\"x\",\"b\":\"\",\"label\":\"10\"}\n",
+                         others[i]);
+        snprintf(path, sizeof path, "%s",
+                 write_file("mixed.jsonl", text, (size_t)n, false));
+        d = open_labelled(path, "train", "class");
+        int ten = 0, nine = 0;
+        for (int k = 0; k < 3; k++) {
+            ten = strcmp(d->facts.class_names[k], "10") == 0 ? k : ten;
+            nine = strcmp(d->facts.class_names[k], "9") == 0 ? k : nine;
+        }
+        ok(ten < nine, "beside '%s' 10 is before 9", others[i]);
+        et_dataset_close(&d);
+    }
+}
+
+/* Each tenth row of a file is to test with. */
+static void
+test_row_split(void)
+{
+    static char text[2048];
+    char path[512], seen[2][128] = {"", ""};
+    size_t n = 0;
+    for (int i = 0; i < 31; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              "{\"a\":\"x\",\"b\":\"\",\"label\":%d}\n", i);
+    snprintf(path, sizeof path, "%s", write_file("split.jsonl", text, n, false));
+    for (int k = 0; k < 2; k++) {
+        struct et_dataset *d = open_labelled(path, k ? "test" : "train", "number");
+        struct eti_room room = {0};
+        for (int64_t at = 0; at < d->facts.n_samples; at++) {
+            struct et_sample s;
+            struct et_error why;
+            bool broken;
+            need(cx, eti_sample_read(d, at, NULL, &room, &s, &why, &broken));
+            snprintf(seen[k] + strlen(seen[k]), sizeof seen[k] - strlen(seen[k]), " %g",
+                     (double)*(const float *)s.v[1].data);
+        }
+        eti_room_free(&room);
+        et_dataset_close(&d);
+    }
+    is_str(
+        seen[0],
+        " 0 1 2 3 4 5 6 7 8 10 11 12 13 14 15 16 17 18 20 21 22 23 24 25 26 27 28 30",
+        "nine of ten rows train");
+    is_str(seen[1], " 9 19 29", "and the tenth tests");
+}
+
+static void
+test_bad_numbers(void)
+{
+    static const char *const labels[] = {"3x", "", "x3", "3 4", "1e"};
+    for (int i = 0; i < 5; i++) {
+        struct et_dataset *d;
+        char text[128], path[512], want[64];
+        int n =
+            snprintf(text, sizeof text, "a\tb\tlabel\nx\ty\t2\nx\ty\t%s\n", labels[i]);
+        snprintf(path, sizeof path, "%s",
+                 write_file("numbers.tsv", text, (size_t)n, false));
+        et_status s = try_open("labelled_text",
+                               OPTIONS(key("path", path), key("tokenizer", bert),
+                                       "text=a", "text2=b", "target=number"),
+                               &d);
+        snprintf(want, sizeof want, "numbers.tsv:3: '%s' is no number", labels[i]);
+        const char *why = take_error(cx);
+        ok(s == ET_EFORMAT && strstr(why, want), "%s", want);
+        if (!strstr(why, want))
+            diag("%s", why);
+    }
+}
+
 /* Tokens are padded with their tokenizer's token for that, their types with 0. */
 static void
 test_padding(void)
@@ -581,6 +662,9 @@ main(void)
     test_apart();
     test_refused();
     test_labelled();
+    test_mixed_classes();
+    test_row_split();
+    test_bad_numbers();
     test_padding();
     test_bad_rows();
     test_label_numbers();
