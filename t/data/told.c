@@ -150,24 +150,33 @@ says(const char *what, const char *name, const char *const *set, const char *wan
 /* Marks are neither first nor last of the vocabulary. */
 static const char words[] = "[UNK]\nx\ny\nz\n[SEP]\n[CLS]\n[MASK]\n[PAD]\n";
 
-/* Twelve tokens of three documents, in a folder as `data tokenize` leaves it. MARKED:
- * each ends with [SEP]; else they are bytes. */
+/* No word is a mark but the one that hides. */
+static const char unmarked[] = "[UNK]\nx\ny\nz\nu\nv\n[MASK]\n[PAD]\n";
+
+/* Twelve tokens of three documents, in a folder as `data tokenize` leaves it: bytes; or
+ * words of which END, 0: none, ends each. */
 static const char *
-write_tokens(bool marked)
+write_tokens(const char *vocabulary, int end)
 {
     static const int64_t ends[] = {3, 10, 12};
-    static const uint16_t bytes[] = {1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3},
-                          texts[] = {1, 2, 4, 3, 1, 2, 3, 1, 2, 4, 3, 4};
+    static const uint16_t bytes[] = {1, 2, 3, 1, 2, 3, 1, 2, 3, 1, 2, 3};
     static char folder[512];
-    const char *known =
-        marked ? "{\"bytes\": 2, \"vocab_size\": 8, \"tokenizer\": \"vocab.txt\", "
-                 "\"end\": 4}"
-               : "{\"bytes\": 2, \"vocab_size\": 256, \"tokenizer\": \"bytes\"}";
+    uint16_t token[12];
+    char known[128] = "{\"bytes\": 2, \"vocab_size\": 256, \"tokenizer\": \"bytes\"}";
+    memcpy(token, bytes, sizeof token);
+    if (end)
+        token[2] = token[9] = token[11] = (uint16_t)end;
+    if (vocabulary)
+        snprintf(known, sizeof known,
+                 "{\"bytes\": 2, \"vocab_size\": 8, \"tokenizer\": \"vocab.txt\", "
+                 "\"end\": %d}",
+                 end ? end : 1);
     snprintf(folder, sizeof folder, "%s/made", scratch_folder());
     mkdir(folder, 0777);
-    write_file("made/vocab.txt", words, sizeof words - 1, false);
+    if (vocabulary)
+        write_file("made/vocab.txt", vocabulary, strlen(vocabulary), false);
     write_file("made/tokens.json", known, strlen(known), false);
-    write_file("made/train.bin", marked ? texts : bytes, sizeof texts, false);
+    write_file("made/train.bin", token, sizeof token, false);
     write_file("made/train.ends", ends, sizeof ends, false);
     return folder;
 }
@@ -175,7 +184,7 @@ write_tokens(bool marked)
 static void
 test_packed(void)
 {
-    const char *folder = write_tokens(false);
+    const char *folder = write_tokens(NULL, 0);
     says("documents packed whole", "packed_text",
          SET("path", folder, "seq_len", "4", "packing", "best_fit"),
          "0 samples, 0 bytes; tokens: tokens i32 [-1] < 256; target: tokens i32 [-1] < "
@@ -231,15 +240,15 @@ write_vocabulary(void)
 static void
 test_masked(void)
 {
-    const char *folder = write_tokens(true);
+    const char *folder = write_tokens(words, 4);
     says("a stream with hidden tokens", "masked_text",
          SET("path", folder, "seq_len", "6", "mask_prob", "0.001"),
          "0 samples, 0 bytes; tokens: tokens i32 [6]; target: tokens i32 [6] pad -100\n"
          "3 samples, 72 bytes; tokens: tokens i32 [6] < 8; target: tokens i32 [6] < 8 "
          "pad -100\n"
-         "5 1 2 4 3 4 | - - - - - -\n"
-         "5 1 2 3 1 4 | - - - - - -\n"
-         "5 2 4 3 4 4 | - - - - - -\n");
+         "5 1 2 4 1 4 | - - - - - -\n"
+         "5 2 3 1 2 4 | - - - - - -\n"
+         "5 3 4 2 4 4 | - - - - - -\n");
     says("documents with hidden tokens", "masked_text",
          SET("path", folder, "seq_len", "6", "mask_prob", "0.001", "packing",
              "best_fit"),
@@ -247,10 +256,69 @@ test_masked(void)
          "-100; document: tokens i32 [-1]; position: tokens i32 [-1] < 6\n"
          "4 samples, 48 bytes; tokens: tokens i32 [-1] < 8 pad 7; target: tokens i32 "
          "[-1] < 8 pad -100; document: tokens i32 [-1]; position: tokens i32 [-1] < 6\n"
-         "5 3 1 2 3 4 | - - - - - - | 1 1 1 1 1 1 | 0 1 2 3 4 5\n"
+         "5 1 2 3 1 4 | - - - - - - | 1 1 1 1 1 1 | 0 1 2 3 4 5\n"
          "5 1 2 4 | - - - - | 1 1 1 1 | 0 1 2 3\n"
-         "5 1 2 4 | - - - - | 1 1 1 1 | 0 1 2 3\n"
-         "5 3 4 | - - - | 1 1 1 | 0 1 2\n");
+         "5 2 3 4 | - - - - | 1 1 1 1 | 0 1 2 3\n"
+         "5 2 4 | - - - | 1 1 1 | 0 1 2\n");
+    (void)write_tokens(words, 2);
+    says("whose ends are no mark", "masked_text",
+         SET("path", folder, "seq_len", "6", "mask_prob", "0.001", "packing",
+             "best_fit"),
+         "0 samples, 0 bytes; tokens: tokens i32 [-1]; target: tokens i32 [-1] pad "
+         "-100; document: tokens i32 [-1]; position: tokens i32 [-1] < 6\n"
+         "4 samples, 48 bytes; tokens: tokens i32 [-1] < 8 pad 7; target: tokens i32 "
+         "[-1] < 8 pad -100; document: tokens i32 [-1]; position: tokens i32 [-1] < 6\n"
+         "5 1 2 3 1 4 | - - - - - - | 1 1 1 1 1 1 | 0 1 2 3 4 5\n"
+         "5 1 2 2 4 | - - - - - | 1 1 1 1 1 | 0 1 2 3 4\n"
+         "5 2 3 2 4 | - - - - - | 1 1 1 1 1 | 0 1 2 3 4\n"
+         "5 2 2 4 | - - - - | 1 1 1 1 | 0 1 2 3\n");
+    (void)write_tokens(unmarked, 2);
+    says("of a tokenizer without marks", "masked_text",
+         SET("path", folder, "seq_len", "6", "mask_prob", "0.001", "packing",
+             "best_fit"),
+         "0 samples, 0 bytes; tokens: tokens i32 [-1]; target: tokens i32 [-1] pad "
+         "-100; document: tokens i32 [-1]; position: tokens i32 [-1] < 6\n"
+         "2 samples, 48 bytes; tokens: tokens i32 [-1] < 8 pad 7; target: tokens i32 "
+         "[-1] < 8 pad -100; document: tokens i32 [-1]; position: tokens i32 [-1] < 6\n"
+         "1 2 3 1 2 3 | - - - - - - | 1 1 1 1 1 1 | 0 1 2 3 4 5\n"
+         "1 2 2 2 2 2 | - - - - - - | 1 1 1 2 2 3 | 0 1 2 0 1 0\n");
+    says("and their stream", "masked_text",
+         SET("path", folder, "seq_len", "6", "mask_prob", "0.001"),
+         "0 samples, 0 bytes; tokens: tokens i32 [6]; target: tokens i32 [6] pad -100\n"
+         "2 samples, 48 bytes; tokens: tokens i32 [6] < 8; target: tokens i32 [6] < 8 "
+         "pad -100\n"
+         "1 2 2 1 2 3 | - - - - - -\n"
+         "1 2 3 2 2 2 | - - - - - -\n");
+}
+
+/* Twelve tokens, of which a sample takes two less than it is long. */
+static void
+test_masked_limits(void)
+{
+    static const struct {
+        const char *seq_len, *packing;
+        int64_t samples; /* 0: refused */
+    } rows[] = {
+        {"2", "wrapped", 0},   {"3", "wrapped", 12},  {"14", "wrapped", 1},
+        {"15", "wrapped", 0},  {"2", "best_fit", 0},  {"3", "best_fit", 9},
+        {"14", "best_fit", 2}, {"15", "best_fit", 1},
+    };
+    const char *folder = write_tokens(words, 4);
+    const struct et_dataset_class *c = et_dataset_find("masked_text");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_dataset *d = NULL;
+        void *options;
+        need(cx, et_options_new(cx, &c->info,
+                                SET("path", folder, "seq_len", rows[i].seq_len,
+                                    "packing", rows[i].packing),
+                                &options));
+        et_status s = et_dataset_open(cx, c, options, &d);
+        (void)take_error(cx);
+        is_int(s == ET_OK ? d->facts.n_samples : 0, rows[i].samples,
+               "%s: samples of %s tokens", rows[i].packing, rows[i].seq_len);
+        et_dataset_close(&d);
+        et_options_free(&c->info, &options);
+    }
 }
 
 static void
@@ -597,6 +665,7 @@ main(void)
     cx = need_ctx();
     test_packed();
     test_masked();
+    test_masked_limits();
     test_labelled();
     test_instructions();
     test_tables();
