@@ -163,7 +163,7 @@ print_field(const struct shown *s, int i, int64_t at)
             real = tokens ? eti_look_tokens(&s->look, i, at) : n;
     int64_t show = real < most ? real : most;
     et_print(stdout, "  %s: ", f->name);
-    if (tokens && f->below == 256)
+    if (tokens && f->below == 256 && i <= ET_FIELD_TARGET) /* not types of tokens */
         print_bytes(s, i, at, show);
     else
         for (int64_t k = 0; k < show; k++)

@@ -93,6 +93,18 @@ prints inspect-images-json "in JSON as well" \
 printf 'in the beginning was the word, and the word' >w.txt
 prints inspect-tokens "and what tokens" data inspect text_bytes path=w.txt seq_len=8
 prints inspect-tokens-json "in JSON as well" data inspect text_bytes path=w.txt seq_len=8 --json
+printf 'size,town,tea\n1,U,yes\n3,A,no\n5,U,yes\n9,B,no\n' >rows.csv
+printf 'label\tsentence\nlong\tin the beginning\nshort\tgo\n' >rows.tsv
+for how in "" --json; do
+    prints "inspect-samples${how#-}" "samples that are neither have their fields${how:+, in JSON as well}" \
+        data inspect table path=rows.csv categorical='[town]' test_fraction=0 $how
+    prints "inspect-labelled${how#-}" "those of texts, too${how:+, in JSON as well}" \
+        data inspect labelled_text path=rows.tsv tokenizer=bytes seq_len=8 $how
+    prints "data-show${how#-}" "data show shows numbers${how:+, in JSON as well}" \
+        data show table path=rows.csv categorical='[town]' test_fraction=0 --limit 2 --from 2 $how
+    prints "data-show-labelled${how#-}" "and texts with what pads them${how:+, in JSON as well}" \
+        data show labelled_text path=rows.tsv tokenizer=bytes seq_len=8 pad_to_multiple=4 $how
+done
 prints validate "validate says what is wrong, with its place" validate r.yaml optimizer.lrr=1 seed=x
 prints validate-json "in JSON, one fault a line" validate r.yaml optimizer.lrr=1 --json
 
