@@ -431,7 +431,7 @@ test_truncation(void)
        "where that is all of them, it is an error");
 }
 
-static char cut_line[128];
+static char cut_line[128], left_line[128];
 
 static void
 hear_of_cuts(void *data, enum et_log_level level, const char *text)
@@ -441,22 +441,30 @@ hear_of_cuts(void *data, enum et_log_level level, const char *text)
     (void)level;
     if (at && strstr(at, "are cut"))
         snprintf(cut_line, sizeof cut_line, "%s", at + 8);
+    if (at && strstr(at, "left out"))
+        snprintf(left_line, sizeof left_line, "%s", at + 8);
 }
 
-/* Opens JSON's lines in sequences of 8; what is said of those that are cut. */
+/* Opens JSON's lines in sequences of SEQ_LEN; what is said of those that are cut. */
 static const char *
-said_of_cuts(const char *json)
+said_of_cuts_at(const char *json, const char *seq_len)
 {
     char path[512];
     snprintf(path, sizeof path, "%s",
              write_file("cut.jsonl", json, strlen(json), false));
-    cut_line[0] = '\0';
+    cut_line[0] = left_line[0] = '\0';
     et_ctx_set_log(cx, ET_LOG_WARN, hear_of_cuts, NULL);
     struct et_dataset *d =
-        open_instructions(path, "8", "none", "keep_start", "'{prompt}{response}'");
+        open_instructions(path, seq_len, "none", "keep_start", "'{prompt}{response}'");
     et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
     et_dataset_close(&d);
     return cut_line;
+}
+
+static const char *
+said_of_cuts(const char *json)
+{
+    return said_of_cuts_at(json, "8");
 }
 
 /* A line that is left out is not said to be cut as well, and hides none that is. */
@@ -464,13 +472,38 @@ static void
 test_told_cuts(void)
 {
 #define SHORT "{\"prompt\": \"a\", \"response\": \" x\"}\n"
-#define CUT   "{\"prompt\": \"a\", \"response\": \" x y z x y z x y z x y z\"}\n"
+#define CUT   "{\"prompt\": \"a\", \"response\": \" x y z x y z x x x\"}\n"
 #define LOST  "{\"prompt\": \"a b c d e f g h i j\", \"response\": \" x\"}\n"
     is_str(said_of_cuts(SHORT), "", "nothing is said where no line is cut");
     is_str(said_of_cuts(SHORT LOST), "", "nor of one that is cut and left out");
     is_str(said_of_cuts(CUT SHORT CUT LOST LOST LOST),
            "2 lines are longer than 8 tokens and are cut",
            "lines that are cut are counted, whatever others are left out");
+    is_str(left_line,
+           "3 of 6 lines are left out: there is nothing to learn in their 8 tokens",
+           "and so are these");
+    (void)said_of_cuts(SHORT LOST);
+    is_str(left_line,
+           "1 of 2 lines are left out: there is nothing to learn in their 8 tokens",
+           "also one alone");
+}
+
+/* One line, in sequences that just have it, and in some that just do not. */
+static void
+test_just_cut(void)
+{
+    int32_t x[64], label[64];
+    int64_t n = 0;
+    char seq_len[2][16], want[96];
+    expect("a", false, false, x, label, &n);
+    expect(" x y", true, true, x, label, &n);
+    for (int i = 0; i < 2; i++)
+        snprintf(seq_len[i], sizeof *seq_len, "%d", (int)n - i);
+    snprintf(want, sizeof want, "1 lines are longer than %s tokens and are cut",
+             seq_len[1]);
+    const char *json = "{\"prompt\": \"a\", \"response\": \" x y\"}\n";
+    is_str(said_of_cuts_at(json, seq_len[0]), "", "a line as long is not cut");
+    is_str(said_of_cuts_at(json, seq_len[1]), want, "one that is longer by one is");
 }
 
 static void
@@ -605,6 +638,7 @@ main(void)
     test_pairs();
     test_truncation();
     test_told_cuts();
+    test_just_cut();
     test_messages();
     test_splits();
     test_bad_lines();
