@@ -449,6 +449,40 @@ read_epoch(struct setup *s, int64_t epoch, int32_t *order, int64_t *spread)
     return n;
 }
 
+/* Samples are sorted in their window, and batches of a window come in an order that is
+ * drawn anew for each epoch. */
+static void
+test_order_of_buckets(void)
+{
+    enum { N = 403, WINDOW = 200 };
+    static int32_t order[N], other[N];
+    int64_t unused;
+    int sorted = 0, alike = 0;
+    struct setup s = setup(4);
+    describe_sequences(N);
+    s.options.common.seq_len = 23;
+    s.options.common.bucket = true;
+    begin(&s);
+    read_epoch(&s, 1, order, &unused);
+    for (int i = 0; i + 1 < N; i++) {
+        const int64_t a = length_of(NULL, order[i]), b = length_of(NULL, order[i + 1]);
+        sorted +=
+            a < b || (a == b && order[i] < order[i + 1]) || i % WINDOW == WINDOW - 1;
+    }
+    is_int(sorted, N - 1,
+           "by length, and those as long as each other by their numbers");
+    end(&s);
+    s.options.common.shuffle = true;
+    begin(&s);
+    read_epoch(&s, 1, order, &unused);
+    read_epoch(&s, 2, other, &unused);
+    for (int i = 0; i < WINDOW; i += 4)
+        alike += llabs(length_of(NULL, order[i]) - length_of(NULL, other[i])) <= 1;
+    ok(alike < WINDOW / 8, "another epoch has its short batches elsewhere (%d of %d)",
+       alike, WINDOW / 4);
+    end(&s);
+}
+
 static void
 test_buckets(void)
 {
@@ -762,6 +796,7 @@ main(void)
     test_padding(NULL);
     test_padding(dev);
     test_too_long();
+    test_order_of_buckets();
     test_buckets();
     test_refused();
     test_counted();
