@@ -163,6 +163,15 @@ test_csv(void)
          "csv/b | 1\n"
          "csv/c | 2\n"
          "csv/d | 3\n");
+    says("named as numbers are", "csv_images",
+         SET("path", path, "file_column", "picture", "target", "[x]", "classes",
+             "['4.5', '1.5', '2.5', '3.5']"),
+         "4 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values i32 [] < 4; "
+         "4.5, 1.5, 2.5, 3.5\n"
+         "csv/a | 1\n"
+         "csv/b | 2\n"
+         "csv/c | 3\n"
+         "csv/d | 0\n");
     says("with several numbers", "csv_images",
          SET("path", path, "file_column", "picture", "target", "[y, kind]"),
          "4 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values f32 [2]\n"
@@ -170,6 +179,47 @@ test_csv(void)
          "csv/b | 8 1\n"
          "csv/c | 9 3\n"
          "csv/d | 6 0\n");
+}
+
+/* What is wrong with a label is said with its line and column. */
+static void
+test_bad_labels(void)
+{
+    static const char rows[] = "n,file,a,b,c\n"
+                               "0,x,1,2,k\n"
+                               "\n"
+                               "1,y,3,\"\n4z\",\n"
+                               "2,z,5,6,m\n";
+    static const struct {
+        const char *target, *key, *value, *says;
+    } bad[] = {
+        {"[a, b]", "num_classes", "9", "bad.csv:4: column 'b': '\n4z' is not a number"},
+        {"[c]", "num_classes", "9", "bad.csv:4: column 'c': the label is empty"},
+        {"[a]", "num_classes", "5",
+         "bad.csv:6: column 'a': the class 5, and num_classes is 5"},
+        {"[a]", "classes", "['1', '5']",
+         "bad.csv:4: column 'a': the class '3' is not one of the 2 of classes"},
+        {"[n, file]", "num_classes", "9",
+         "bad.csv: column 'file' is of the pictures, and the target too"},
+    };
+    const struct et_dataset_class *c = et_dataset_find("csv_images");
+    char path[700];
+    snprintf(path, sizeof path, "%s",
+             write_file("bad.csv", rows, sizeof rows - 1, false));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct et_dataset *d = NULL;
+        void *options;
+        need(cx, et_options_new(cx, &c->info,
+                                SET("path", path, "file_column", "file", "target",
+                                    bad[i].target, bad[i].key, bad[i].value),
+                                &options));
+        et_status s = et_dataset_open(cx, c, options, &d);
+        const char *said = take_error(cx), *at = strstr(said, "bad.csv");
+        ok(s != ET_OK, "%s is refused", bad[i].target);
+        is_str(at ? at : said, bad[i].says, "and it is said where");
+        et_dataset_close(&d);
+        et_options_free(&c->info, &options);
+    }
 }
 
 static void
@@ -251,6 +301,7 @@ main(void)
     cx = need_ctx();
     test_folders();
     test_csv();
+    test_bad_labels();
     test_masks();
     et_ctx_free(&cx);
     return done();
