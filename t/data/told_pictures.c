@@ -172,6 +172,19 @@ test_csv(void)
          "csv/b | 2\n"
          "csv/c | 3\n"
          "csv/d | 0\n");
+    says("a part of them, by their files", "csv_images",
+         SET("path", path, "file_column", "picture", "test_fraction", "0.5"),
+         "2 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values i32 [] < 1; "
+         "dog\n"
+         "csv/a | 0\n"
+         "csv/c | 0\n");
+    says("and the rest of them", "csv_images",
+         SET("path", path, "file_column", "picture", "test_fraction", "0.5", "split",
+             "test"),
+         "2 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values i32 [] < 2; "
+         "cat, eel\n"
+         "csv/b | 0\n"
+         "csv/d | 1\n");
     says("with several numbers", "csv_images",
          SET("path", path, "file_column", "picture", "target", "[y, kind]"),
          "4 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values f32 [2]\n"
