@@ -174,17 +174,17 @@ test_csv(void)
          "csv/d | 0\n");
     says("a part of them, by their files", "csv_images",
          SET("path", path, "file_column", "picture", "test_fraction", "0.5"),
-         "2 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values i32 [] < 1; "
-         "dog\n"
-         "csv/a | 0\n"
-         "csv/c | 0\n");
+         "2 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values i32 [] < 3; "
+         "cat, dog, eel\n"
+         "csv/a | 1\n"
+         "csv/c | 1\n");
     says("and the rest of them", "csv_images",
          SET("path", path, "file_column", "picture", "test_fraction", "0.5", "split",
              "test"),
-         "2 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values i32 [] < 2; "
-         "cat, eel\n"
+         "2 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values i32 [] < 3; "
+         "cat, dog, eel\n"
          "csv/b | 0\n"
-         "csv/d | 1\n");
+         "csv/d | 2\n");
     says("with several numbers", "csv_images",
          SET("path", path, "file_column", "picture", "target", "[y, kind]"),
          "4 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values f32 [2]\n"
@@ -192,6 +192,62 @@ test_csv(void)
          "csv/b | 8 1\n"
          "csv/c | 9 3\n"
          "csv/d | 6 0\n");
+}
+
+/* A member of a tar file to OUT; returns how long it is there. */
+static size_t
+put_member(uint8_t *out, const char *name, const char *text)
+{
+    const size_t n = strlen(text);
+    unsigned sum = 0;
+    memset(out, 0, 1024);
+    snprintf((char *)out, 100, "%s", name);
+    snprintf((char *)out + 124, 12, "%011o", (unsigned)n & 511);
+    out[156] = '0';
+    memset(out + 148, ' ', 8);
+    for (int i = 0; i < 512; i++)
+        sum += out[i];
+    snprintf((char *)out + 148, 8, "%06o", sum);
+    memcpy(out + 512, text, n);
+    return 1024;
+}
+
+/* Both splits of a file number their classes alike, though none has all of them. */
+static void
+test_shards(void)
+{
+    static const char *const labels[] = {"dog", "cat", "dog", "eel"};
+    static uint8_t tar[16384];
+    size_t n = 0;
+    for (int i = 0; i < 4; i++) {
+        char name[16], text[32];
+        snprintf(name, sizeof name, "%c.jpg", 'a' + i);
+        snprintf(text, sizeof text, "s.tar: %c.jpg", 'a' + i);
+        n += put_member(tar + n, name, text);
+        snprintf(name, sizeof name, "%c.cls", 'a' + i);
+        n += put_member(tar + n, name, labels[i]);
+    }
+    char path[700];
+    snprintf(path, sizeof path, "%s", write_file("s.tar", tar, n + 1024, false));
+    says("members of a file", "tar_shards", SET("path", path),
+         "4 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values i32 [] < 3; "
+         "cat, dog, eel\n"
+         "s.tar: a.jpg | 1\n"
+         "s.tar: b.jpg | 0\n"
+         "s.tar: c.jpg | 1\n"
+         "s.tar: d.jpg | 2\n");
+    says("some of them, which have not all classes", "tar_shards",
+         SET("path", path, "test_fraction", "0.3", "color", "grey"),
+         "2 samples, 0 bytes; image: image u8 [1,-1,-1]; target: values i32 [] < 3; "
+         "cat, dog, eel\n"
+         "s.tar: b.jpg | 0\n"
+         "s.tar: c.jpg | 1\n");
+    says("and the others, which have not all either", "tar_shards",
+         SET("path", path, "test_fraction", "0.3", "split", "test"),
+         "2 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values i32 [] < 3; "
+         "cat, dog, eel\n"
+         "s.tar: a.jpg | 1\n"
+         "s.tar: d.jpg | 2\n");
 }
 
 /* What is wrong with a label is said with its line and column. */
@@ -314,6 +370,7 @@ main(void)
     cx = need_ctx();
     test_folders();
     test_csv();
+    test_shards();
     test_bad_labels();
     test_masks();
     et_ctx_free(&cx);

@@ -76,6 +76,8 @@ struct reader {
     int64_t n_targets;
     struct eti_strings labels; /* [rows, n_targets] */
     int64_t *line, line_room;  /* [rows]: where each begins */
+    struct eti_strings rest;   /* likewise of the other split's rows, which come last */
+    int64_t *rest_line, n_rest, rest_room;
 };
 
 /* ---- columns ---- */
@@ -104,6 +106,19 @@ choose_columns(struct reader *r)
 
 /* ---- rows ---- */
 
+/* A row of the other split: its labels alone. */
+static et_status
+add_other_row(struct reader *r)
+{
+    const struct eti_cell *cell = r->csv.cell;
+    ET_TRY(eti_grow(r->cx, &r->rest_line, &r->rest_room, r->n_rest + 1,
+                    sizeof *r->rest_line));
+    r->rest_line[r->n_rest++] = cell->line;
+    for (int64_t i = 0; i < r->n_targets; i++)
+        ET_TRY(eti_strings_add(r->cx, &r->rest, cell[r->target[i]].text));
+    return ET_OK;
+}
+
 static et_status
 add_row(struct reader *r)
 {
@@ -116,7 +131,7 @@ add_row(struct reader *r)
         return eti_csv_refuse(&r->csv, &cell[r->file], "the picture has no name");
     if (o->test_fraction > 0 &&
         !eti_is_of_split(name, o->test_fraction, o->common.split))
-        return ET_OK;
+        return add_other_row(r);
     if (name[0] == '/')
         snprintf(path, sizeof path, "%s", name);
     else
@@ -146,13 +161,17 @@ take_labels(struct reader *r)
 {
     struct et_error why = {0};
     int64_t at;
+    for (int64_t i = 0; i < r->rest.n; i++)
+        ET_TRY(eti_strings_add(r->cx, &r->labels, eti_string(&r->rest, i)));
     et_status status =
         eti_labels_end(r->cx, r->l, &r->labels, r->n_targets, &r->o->labels, &at, &why);
     if (at < 0)
         return status;
-    return ET_FAIL(r->cx, status, "%s:%lld: column '%s': %s", r->o->common.path,
-                   (long long)r->line[at / r->n_targets],
-                   r->csv.name[r->target[at % r->n_targets]].text, why.message);
+    const int64_t row = at / r->n_targets;
+    return ET_FAIL(
+        r->cx, status, "%s:%lld: column '%s': %s", r->o->common.path,
+        (long long)(row < r->l->n ? r->line[row] : r->rest_line[row - r->l->n]),
+        r->csv.name[r->target[at % r->n_targets]].text, why.message);
 }
 
 /* The folder that the CSV file lies in, unless there is one of pictures. */
@@ -192,7 +211,9 @@ open_csv(struct et_ctx *cx, struct et_dataset *self)
     et_status status = read_all(r);
     eti_csv_close(&r->csv);
     eti_strings_free(cx, &r->labels);
+    eti_strings_free(cx, &r->rest);
     et_free(cx, r->line);
+    et_free(cx, r->rest_line);
     et_free(cx, r);
     ET_TRY(status);
     return eti_picture_list_end(cx, self, o->color ? 3 : 1, 0, &o->cache);

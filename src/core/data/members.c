@@ -234,10 +234,24 @@ take_place(char *at, const struct eti_picture_list *l, struct eti_picture_at *ou
     return at;
 }
 
+/* Labels of this split's samples, and of the other's, with what these are called. */
+struct found {
+    struct eti_strings own, other, name;
+};
+
+static et_status
+add_other(struct et_ctx *cx, const struct eti_picture_list *l, int32_t file,
+          const char *name, const char *label, struct found *found)
+{
+    char text[1024];
+    snprintf(text, sizeof text, "%.700s: %.200s", eti_string(&l->files, file), name);
+    ET_TRY(eti_strings_add(cx, &found->name, text));
+    return eti_strings_add(cx, &found->other, label);
+}
+
 /* A line of the index, which is changed. */
 static et_status
-take_line(struct et_ctx *cx, const struct index *x, char *line,
-          struct eti_strings *labels)
+take_line(struct et_ctx *cx, const struct index *x, char *line, struct found *found)
 {
     struct eti_picture_list *l = x->self->state;
     struct eti_picture_at picture, mask;
@@ -250,7 +264,8 @@ take_line(struct et_ctx *cx, const struct index *x, char *line,
     *label++ = 0;
     if (x->c->test_fraction > 0 &&
         !eti_is_of_split(name, x->c->test_fraction, x->self->common->split))
-        return ET_OK;
+        return mask.file < 0 ? add_other(cx, l, picture.file, name, label, found)
+                             : ET_OK;
     if (l->n > 0 && (l->mask != NULL) != (mask.file >= 0))
         return ET_FAIL(cx, ET_EFORMAT,
                        "%s: %.200s: some samples have masks, and others "
@@ -258,17 +273,33 @@ take_line(struct et_ctx *cx, const struct index *x, char *line,
                        eti_string(&l->files, picture.file), name);
     ET_TRY(eti_strings_add(cx, &l->names, name));
     if (mask.file < 0)
-        ET_TRY(eti_strings_add(cx, labels, label));
+        ET_TRY(eti_strings_add(cx, &found->own, label));
     return eti_picture_list_add_at(cx, l, &picture, mask.file < 0 ? NULL : &mask);
+}
+
+static et_status
+take_labels(struct et_ctx *cx, const struct index *x, struct found *found)
+{
+    struct eti_picture_list *l = x->self->state;
+    struct et_error why = {0};
+    int64_t bad = -1;
+    for (int64_t i = 0; i < found->other.n; i++)
+        ET_TRY(eti_strings_add(cx, &found->own, eti_string(&found->other, i)));
+    et_status status = eti_labels_end(cx, l, &found->own, 1, x->c->labels, &bad, &why);
+    if (bad >= l->n)
+        return ET_FAIL(cx, status, "%s: %s", eti_string(&found->name, bad - l->n),
+                       why.message);
+    return bad < 0 ? status
+                   : ET_FAIL(cx, status, "%s: %.200s: %s",
+                             eti_string(&l->files, l->picture[bad].file),
+                             eti_string(&l->names, bad), why.message);
 }
 
 static et_status
 take_lines(struct et_ctx *cx, const struct index *x, char *text, int64_t n)
 {
     struct eti_picture_list *l = x->self->state;
-    struct eti_strings labels = {0};
-    struct et_error why = {0};
-    int64_t bad = -1;
+    struct found found = {.own = {0}};
     et_status status = ET_OK;
     for (char *at = text + HEAD_N, *end; status == ET_OK && at < text + n;
          at = end + 1) {
@@ -278,17 +309,15 @@ take_lines(struct et_ctx *cx, const struct index *x, char *text, int64_t n)
                              "%s: cut off: remove it, and it is made again", x->path);
         else {
             *end = 0;
-            status = take_line(cx, x, at, &labels);
+            status = take_line(cx, x, at, &found);
         }
         end = end ? end : text + n;
     }
     if (status == ET_OK && !l->mask)
-        status = eti_labels_end(cx, l, &labels, 1, x->c->labels, &bad, &why);
-    if (bad >= 0)
-        status = ET_FAIL(cx, status, "%s: %.200s: %s",
-                         eti_string(&l->files, l->picture[bad].file),
-                         eti_string(&l->names, bad), why.message);
-    eti_strings_free(cx, &labels);
+        status = take_labels(cx, x, &found);
+    eti_strings_free(cx, &found.own);
+    eti_strings_free(cx, &found.other);
+    eti_strings_free(cx, &found.name);
     return status;
 }
 
