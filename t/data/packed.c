@@ -279,33 +279,6 @@ test_empty_documents(void)
     }
 }
 
-/* A token is predicted from one before it. */
-static void
-test_least(void)
-{
-    static const char known[] =
-        "{\"bytes\": 2, \"vocab_size\": 256, \"tokenizer\": \"bytes\"}";
-    static const uint16_t token[] = {7, 8};
-    char folder[512];
-    snprintf(folder, sizeof folder, "%s/least", scratch_folder());
-    mkdir(folder, 0777);
-    write_file("least/tokens.json", known, sizeof known - 1, false);
-    for (int64_t n = 1; n <= 2; n++) {
-        struct et_dataset *d;
-        write_file("least/train.bin", token, (size_t)n * sizeof *token, false);
-        write_file("least/train.ends", &n, sizeof n, false);
-        et_status s =
-            try_open("packed_text", OPTIONS("path", folder, "seq_len", "8"), &d);
-        if (n == 1)
-            ok(s == ET_EINVAL && strstr(take_error(cx), "1 tokens (train)"),
-               "one token is too few");
-        else
-            ok(s == ET_OK && d->facts.n_samples == 1, "two are a sequence");
-        if (s == ET_OK)
-            et_dataset_close(&d);
-    }
-}
-
 /* ---- instructions ---- */
 
 static struct et_dataset *
@@ -634,7 +607,6 @@ main(void)
     test_packed_text();
     test_empty_lines();
     test_empty_documents();
-    test_least();
     test_pairs();
     test_truncation();
     test_told_cuts();

@@ -155,6 +155,19 @@ test_masked(void)
          "1 2 3 2 2 2 | - - - - - -\n");
 }
 
+/* What comes of opening data set NAME; its error stands. */
+static et_status
+try_open(const char *name, const char *const *set, struct et_dataset **out)
+{
+    const struct et_dataset_class *c = et_dataset_find(name);
+    void *options;
+    *out = NULL;
+    need(cx, et_options_new(cx, &c->info, set, &options));
+    et_status s = et_dataset_open(cx, c, options, out);
+    et_options_free(&c->info, &options);
+    return s;
+}
+
 /* Twelve tokens, of which a sample takes two less than it is long. */
 static void
 test_masked_limits(void)
@@ -168,20 +181,78 @@ test_masked_limits(void)
         {"14", "best_fit", 2}, {"15", "best_fit", 1},
     };
     const char *folder = write_tokens(words, 4);
-    const struct et_dataset_class *c = et_dataset_find("masked_text");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct et_dataset *d = NULL;
-        void *options;
-        need(cx, et_options_new(cx, &c->info,
-                                SET("path", folder, "seq_len", rows[i].seq_len,
-                                    "packing", rows[i].packing),
-                                &options));
-        et_status s = et_dataset_open(cx, c, options, &d);
+        struct et_dataset *d;
+        et_status s = try_open(
+            "masked_text",
+            SET("path", folder, "seq_len", rows[i].seq_len, "packing", rows[i].packing),
+            &d);
         (void)take_error(cx);
         is_int(s == ET_OK ? d->facts.n_samples : 0, rows[i].samples,
                "%s: samples of %s tokens", rows[i].packing, rows[i].seq_len);
         et_dataset_close(&d);
-        et_options_free(&c->info, &options);
+    }
+}
+
+/* A token is predicted from one before it. */
+static void
+test_least(void)
+{
+    static const char known[] =
+        "{\"bytes\": 2, \"vocab_size\": 256, \"tokenizer\": \"bytes\"}";
+    static const uint16_t token[] = {7, 8};
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s/least", scratch_folder());
+    mkdir(folder, 0777);
+    write_file("least/tokens.json", known, sizeof known - 1, false);
+    for (int64_t n = 1; n <= 2; n++) {
+        struct et_dataset *d;
+        write_file("least/train.bin", token, (size_t)n * sizeof *token, false);
+        write_file("least/train.ends", &n, sizeof n, false);
+        et_status s = try_open("packed_text", SET("path", folder, "seq_len", "8"), &d);
+        if (n == 1)
+            ok(s == ET_EINVAL && strstr(take_error(cx), "1 tokens (train)"),
+               "one token is too few");
+        else
+            ok(s == ET_OK && d->facts.n_samples == 1, "two are a sequence");
+        if (s == ET_OK)
+            et_dataset_close(&d);
+    }
+}
+
+/* Ends of documents that do not rise, or are not those of all tokens. */
+static void
+test_bad_ends(void)
+{
+    static const char known[] =
+        "{\"bytes\": 2, \"vocab_size\": 256, \"tokenizer\": \"bytes\"}";
+    static const uint16_t token[] = {1, 2, 3, 4, 5, 6};
+    static const struct {
+        int64_t ends[3];
+        const char *says;
+    } rows[] = {
+        {{2, 4, 6}, NULL},
+        {{2, 2, 6}, NULL},
+        {{4, 3, 6}, "document 1 ends at token 3, which is not between 4 and 6"},
+        {{2, 7, 6}, "document 1 ends at token 7, which is not between 2 and 6"},
+        {{-1, 4, 6}, "document 0 ends at token -1, which is not between 0 and 6"},
+        {{2, 4, 5}, "the documents end at token 5, of 6"},
+    };
+    char folder[512];
+    snprintf(folder, sizeof folder, "%s/ends", scratch_folder());
+    mkdir(folder, 0777);
+    write_file("ends/tokens.json", known, sizeof known - 1, false);
+    write_file("ends/train.bin", token, sizeof token, false);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_dataset *d = NULL;
+        write_file("ends/train.ends", rows[i].ends, sizeof rows[i].ends, false);
+        et_status s = try_open("packed_text", SET("path", folder, "seq_len", "8"), &d);
+        const char *said = take_error(cx);
+        if (rows[i].says)
+            ok(s == ET_EFORMAT && strstr(said, rows[i].says), "%s", rows[i].says);
+        else
+            ok(s == ET_OK, "ends that rise, or stay, are right");
+        et_dataset_close(&d);
     }
 }
 
@@ -314,6 +385,8 @@ main(void)
     test_packed();
     test_masked();
     test_masked_limits();
+    test_least();
+    test_bad_ends();
     test_labelled();
     test_instructions();
     test_tables();
