@@ -86,6 +86,19 @@ add_file(struct text *t, const struct et_field *field, const struct et_sample_va
             ADD(t, " %d->%d", i, v->classes[i]);
 }
 
+/* Rows of each channel. */
+static void
+add_pixels(struct text *t, const struct et_pixels *p)
+{
+    for (int c = 0; c < p->C; c++)
+        for (int64_t y = 0; y < p->H; y++) {
+            ADD(t, "%s", y ? "," : c ? "; " : "");
+            for (int64_t x = 0; x < p->W; x++)
+                ADD(t, "%s%d", x ? " " : "",
+                    p->data[c * p->stride_c + y * p->stride_y + x * p->stride_x]);
+        }
+}
+
 /* "1 2 3 | 2 3 -", a line for each sample. */
 static void
 add_samples(struct text *t, const struct et_dataset *d)
@@ -104,6 +117,8 @@ add_samples(struct text *t, const struct et_dataset *d)
             ADD(t, "%s", f ? " | " : "");
             if (eti_value_is_file(field, &s.v[f]))
                 add_file(t, field, &s.v[f]);
+            else if (field->kind == ET_FIELD_IMAGE || field->kind == ET_FIELD_MASK)
+                add_pixels(t, &s.v[f].pixels);
             else
                 add_numbers(t, field, s.v[f].data, n);
         }

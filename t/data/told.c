@@ -378,6 +378,69 @@ test_tables(void)
          "5 | 0\n");
 }
 
+/* ---- arrays ---- */
+
+/* Numbers 1, 2, ... of TYPE, of which a file has SHAPE. */
+static void
+write_array(const char *name, const char *type, const char *shape, int n)
+{
+    static uint8_t file[2048];
+    uint8_t bytes[1024];
+    for (int i = 0; i < n; i++)
+        if (type[1] == 'u')
+            bytes[i] = (uint8_t)(1 + i);
+        else if (type[1] == 'i')
+            memcpy(bytes + 4 * i, &(int32_t){1 + i}, 4);
+        else
+            memcpy(bytes + 4 * i, &(float){1.5F + (float)i}, 4);
+    const size_t size = (size_t)n * (type[1] == 'u' ? 1 : 4);
+    write_file(name, file, make_npy(file, type, shape, bytes, size), false);
+}
+
+static void
+test_arrays(void)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/npy", scratch_folder());
+    mkdir(path, 0777);
+    write_array("npy/y.npy", "<i4", "(2,)", 2);
+    write_array("npy/x.npy", "|u1", "(2, 2, 3)", 12);
+    says("images of one channel", "npy", SET("path", path),
+         "2 samples, 20 bytes; x: image u8 [1,2,3]; target: values i32 [] < 3\n"
+         "1 2 3,4 5 6 | 1\n"
+         "7 8 9,10 11 12 | 2\n");
+    write_array("npy/x.npy", "|u1", "(2, 1, 2, 3)", 12);
+    says("of some, which come last", "npy", SET("path", path, "num_classes", "7"),
+         "2 samples, 20 bytes; x: image u8 [3,1,2]; target: values i32 [] < 7\n"
+         "1 4; 2 5; 3 6 | 1\n"
+         "7 10; 8 11; 9 12 | 2\n");
+    write_array("npy/x.npy", "|u1", "(2, 2, 1, 9)", 36);
+    says("or first", "npy", SET("path", path),
+         "2 samples, 44 bytes; x: image u8 [2,1,9]; target: values i32 [] < 3\n"
+         "1 2 3 4 5 6 7 8 9; 10 11 12 13 14 15 16 17 18 | 1\n"
+         "19 20 21 22 23 24 25 26 27; 28 29 30 31 32 33 34 35 36 | 2\n");
+    write_array("npy/y.npy", "|u1", "(2, 2, 3)", 12);
+    write_array("npy/x.npy", "|u1", "(2, 2, 3)", 12);
+    says("with masks", "npy", SET("path", path),
+         "2 samples, 24 bytes; x: image u8 [1,2,3]; target: mask u8 [2,3] < 13\n"
+         "1 2 3,4 5 6 | 1 2 3,4 5 6\n"
+         "7 8 9,10 11 12 | 7 8 9,10 11 12\n");
+    write_array("npy/x.npy", "<i4", "(2, 3)", 6);
+    write_array("npy/y.npy", "<i4", "(2, 3)", 6);
+    says("tokens", "npy", SET("path", path),
+         "2 samples, 48 bytes; x: tokens i32 [3] < 7; target: tokens i32 [3] < 7\n"
+         "1 2 3 | 1 2 3\n"
+         "4 5 6 | 4 5 6\n");
+    write_array("npy/z.npy", "<f4", "(2, 1, 2)", 4);
+    write_array("npy/x.npy", "<f4", "(2, 2)", 4);
+    write_array("npy/y.npy", "<f4", "(2,)", 2);
+    says("and numbers, with others", "npy", SET("path", path, "others", "[z]"),
+         "2 samples, 40 bytes; x: values f32 [2]; target: values f32 []; z: values f32 "
+         "[1,2]\n"
+         "1.5 2.5 | 1.5 | 1.5 2.5\n"
+         "3.5 4.5 | 2.5 | 3.5 4.5\n");
+}
+
 int
 main(void)
 {
@@ -390,6 +453,7 @@ main(void)
     test_labelled();
     test_instructions();
     test_tables();
+    test_arrays();
     et_ctx_free(&cx);
     return done();
 }

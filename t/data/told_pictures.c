@@ -88,7 +88,7 @@ test_csv(void)
                                "3,a,1.5,7,0,dog\n"
                                "1,b,2.5,8,1,cat\n"
                                "3,c,3.5,9,2,dog\n"
-                               "0,d,4.5,6,3,eel\n";
+                               "0,d,4.5,6,2,eel\n";
     write_files(pictures);
     const char *path = inside("csv/rows.csv");
     write_file("csv/rows.csv", rows, sizeof rows - 1, false);
@@ -117,11 +117,11 @@ test_csv(void)
          "csv/d | 0\n");
     says("which may rise", "csv_images",
          SET("path", path, "file_column", "picture", "target", "[rank]"),
-         "4 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values i32 [] < 4\n"
+         "4 samples, 0 bytes; image: image u8 [3,-1,-1]; target: values i32 [] < 3\n"
          "csv/a | 0\n"
          "csv/b | 1\n"
          "csv/c | 2\n"
-         "csv/d | 3\n");
+         "csv/d | 2\n");
     says("of which there may be more", "csv_images",
          SET("path", path, "file_column", "picture", "target", "[kind]", "num_classes",
              "6", "color", "grey"),
