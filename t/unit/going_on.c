@@ -12,6 +12,7 @@
 
 #include "core/assemble/resume.h"
 #include "core/checkpoint/store.h"
+#include "core/library/facts.h"
 #include "etude/run.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -444,6 +445,78 @@ test_again(struct et_ctx *cx)
     }
 }
 
+/* run.json in DIRECTORY, sorted; what is this process's own is "own". */
+static char *
+facts_of(const char *directory)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/run.json", directory);
+    json_t *facts = json_loads(text_of(path), 0, NULL), *boot = eti_boot_id();
+    const struct {
+        const char *key;
+        json_t *own;
+    } rows[] = {
+        {"pid", json_integer(getpid())},
+        {"pid_started", json_integer(eti_process_started(getpid()))},
+        {"boot_id", boot},
+        {"version", json_string(PACKAGE_VERSION)},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (json_equal(json_object_get(facts, rows[i].key), rows[i].own))
+            json_object_set_new(facts, rows[i].key, json_string("own"));
+        json_decref(rows[i].own);
+    }
+    char *text = json_dumps(facts, JSON_SORT_KEYS | JSON_REAL_PRECISION(9));
+    json_decref(facts);
+    return text;
+}
+
+/* All that run.json says of a run that goes on: nothing of the process before it is left
+ * but what is the run's. */
+static void
+test_facts(struct et_ctx *cx)
+{
+    static const char *const words[] = {"etude", "train", "--resume"};
+    char id[64];
+    struct et_run *run;
+    const struct et_run_config config = {
+        .directory = "facts",
+        .resume = true,
+        .resolved = "seed: 7\n",
+        .command = words,
+        .n_command = 3,
+        .threads = 5,
+    };
+    make_run(cx, "facts", true, id);
+    put_file("facts/recipe.resolved.yaml", "seed: 6\n");
+    put_file("facts/report.json", "{}");
+    put_file("facts/run.json",
+             "{\"name\": \"first-name\", \"id\": \"0123\", \"recipe\": \"net\", "
+             "\"incarnation\": 6, \"state\": \"failed\", \"exit_code\": 75, "
+             "\"started\": 900.5, \"ended\": 1100.0, \"rested\": 20, \"pid\": 1, "
+             "\"pid_started\": 2, \"boot_id\": \"old\", \"version\": \"old\", "
+             "\"command\": [\"old\"], \"threads\": 9, \"reason\": \"old\", "
+             "\"joined\": \"ema\"}");
+    the_clock->now = 1130;
+    need(cx, et_run_open(cx, &config, &run));
+    char *text = facts_of("facts");
+    is_str(text,
+           "{\"boot_id\": \"own\", \"command\": [\"etude\", \"train\", "
+           "\"--resume\"], \"ended\": null, \"exit_code\": null, \"id\": \"0123\", "
+           "\"incarnation\": 7, \"joined\": \"ema\", \"name\": \"first-name\", "
+           "\"pid\": \"own\", \"pid_started\": \"own\", \"recipe\": \"net\", "
+           "\"rested\": 50.0, \"started\": 900.5, \"state\": \"starting\", "
+           "\"threads\": 5, \"version\": \"own\"}",
+           "what is known of a run that goes on is the run's, or this process's");
+    free(text);
+    is_int(access("facts/report.json", F_OK), -1,
+           "it has not ended: no report is left");
+    is_str(text_of("facts/recipe.resolved.yaml"), "seed: 7\n", "it has its new recipe");
+    is_str(et_run_id(run), "0123", "its own id");
+    is_int(et_run_incarnation(run), 7, "and its number");
+    et_run_close(&run);
+}
+
 int
 main(void)
 {
@@ -456,6 +529,7 @@ main(void)
         test_loss(cx, &losses[i]);
     test_nothing(cx);
     test_again(cx);
+    test_facts(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left allocated");

@@ -151,7 +151,9 @@ test_layout(struct et_ctx *cx)
 
     struct et_metric_value metrics[] = {{"metrics/eval/Accuracy", 0.75}, {"bad", NAN}};
     const struct et_run_report report = {
-        .ts = {.epoch = 2, .batch = 8, .sample = 32, .total_wct = 1.5},
+        .reason = "enough",
+        .ts =
+            {.epoch = 2, .batch = 8, .sample = 32, .epoch_wct = 0.5, .total_wct = 1.5},
         .metrics = metrics,
         .n_metrics = 2,
         .microbatches = 4,
@@ -160,10 +162,16 @@ test_layout(struct et_ctx *cx)
     json = contents("some/where", "run.json");
     ok(strstr(json, "\"state\": \"finished\"") && strstr(json, "\"exit_code\": 6"),
        "the end is in run.json");
-    json = contents("some/where", "report.json");
-    ok(strstr(json, "\"ba\": 8") && strstr(json, "\"metrics/eval/Accuracy\": 0.75") &&
-           strstr(json, "\"microbatches\": 4") && strstr(json, "\"bad\": null"),
-       "results are in report.json");
+    json_t *all = json_loads(contents("some/where", "report.json"), 0, NULL);
+    char *text = json_dumps(all, JSON_SORT_KEYS);
+    is_str(text,
+           "{\"ba\": 8, \"ep\": 2, \"exit_code\": 6, \"metrics\": {\"bad\": null, "
+           "\"metrics/eval/Accuracy\": 0.75}, \"microbatches\": 4, \"name\": "
+           "\"brisk-otter\", \"reason\": \"enough\", \"sp\": 32, \"state\": "
+           "\"finished\", \"train_seconds\": 1.5}",
+           "results are in report.json");
+    free(text);
+    json_decref(all);
     is_int(count_hidden("some/where"), 0, "nothing half written stays");
 
     chmod("some/where", 0500);
