@@ -396,6 +396,28 @@ test_nothing(struct et_ctx *cx)
     is_int(access("bare/events.log", F_OK), 0, "and what is there is left as it is");
 }
 
+/* A new run is not begun where there is one, or what is left of one. */
+static void
+test_used(struct et_ctx *cx)
+{
+    struct et_run *run;
+    const struct et_run_config alone = {.directory = "alone"},
+                               told = {.directory = "told"};
+    mkdir("alone", 0777);
+    save(cx, "alone/checkpoints", 10, "only", NULL);
+    is_int(et_run_open(cx, &alone, &run), ET_EINVAL, "checkpoints are of a run");
+    is_str(take_error(cx),
+           "alone holds a run (in an unknown state): use --resume, --autoresume or "
+           "another directory",
+           "which is said");
+    mkdir("told", 0777);
+    put_file("told/run.json", "{\"name\": \"otter\", \"state\": \"failed\"}");
+    is_int(et_run_open(cx, &told, &run), ET_EINVAL, "so is run.json");
+    is_str(take_error(cx),
+           "told holds otter (failed): use --resume, --autoresume or another directory",
+           "which is said, too");
+}
+
 static double
 rested(const char *directory)
 {
@@ -528,6 +550,7 @@ main(void)
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
         test_loss(cx, &losses[i]);
     test_nothing(cx);
+    test_used(cx);
     test_again(cx);
     test_facts(cx);
     struct et_alloc_stats stats;
