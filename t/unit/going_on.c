@@ -493,8 +493,48 @@ facts_of(const char *directory)
     return text;
 }
 
-/* All that run.json says of a run that goes on: nothing of the process before it is left
- * but what is the run's. */
+/* All that run.json says of a new run, and of one that has ended. */
+static void
+test_new_facts(struct et_ctx *cx)
+{
+    static const char *const words[] = {"etude", "train", "\xff"};
+    struct et_run *run;
+    char id[64], want[512];
+    const struct et_run_config config = {
+        .directory = "new",
+        .name = "calm-yak",
+        .recipe_name = "net",
+        .command = words,
+        .n_command = 3,
+        .threads = 5,
+    };
+    static const char form[] =
+        "{\"boot_id\": \"own\", \"command\": [\"etude\", \"train\", \"?\"], "
+        "\"ended\": %s, \"exit_code\": %s, \"id\": \"%s\", \"incarnation\": 1, "
+        "\"name\": \"calm-yak\", \"pid\": \"own\", \"pid_started\": \"own\", "
+        "%s\"recipe\": \"net\", \"started\": 2000.5, \"state\": \"%s\", \"threads\": "
+        "5, "
+        "\"version\": \"own\"}";
+    the_clock->now = 2000.5;
+    need(cx, et_run_open(cx, &config, &run));
+    snprintf(id, sizeof id, "%s", et_run_id(run));
+    snprintf(want, sizeof want, form, "null", "null", id, "", "starting");
+    char *text = facts_of("new");
+    is_str(text, want, "what is known of a new run");
+    free(text);
+    the_clock->now = 2100.5;
+    et_run_blame(run, "no disk");
+    need(cx, et_run_finish(run, "failed", 74, NULL));
+    snprintf(want, sizeof want, form, "2100.5", "74", id, "\"reason\": \"no disk\", ",
+             "failed");
+    text = facts_of("new");
+    is_str(text, want, "and of one that has ended");
+    free(text);
+    et_run_close(&run);
+}
+
+/* All that run.json says of a run that goes on: of what the process before it left only
+ * what is the run's. */
 static void
 test_facts(struct et_ctx *cx)
 {
@@ -552,6 +592,7 @@ main(void)
     test_nothing(cx);
     test_used(cx);
     test_again(cx);
+    test_new_facts(cx);
     test_facts(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
