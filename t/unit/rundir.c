@@ -392,6 +392,37 @@ test_note(struct et_ctx *cx)
     remove_tree("x");
 }
 
+/* The state that the records of rank 0 say is that of run.json; other ranks', no state
+ * and other records change nothing. */
+static void
+test_states(struct et_ctx *cx)
+{
+    static const struct {
+        enum et_record_kind kind;
+        int rank;
+        const char *text, *state;
+    } row[] = {
+        {ET_RECORD_RUN, 0, "running", "\"state\": \"running\""},
+        {ET_RECORD_RUN, 1, "failed", "\"state\": \"running\""},
+        {ET_RECORD_RUN, 0, NULL, "\"state\": \"running\""},
+        {ET_RECORD_LOG, 0, "paused", "\"state\": \"running\""},
+        {ET_RECORD_RUN, 0, "evaluating", "\"state\": \"evaluating\""},
+    };
+    struct et_run *run;
+    need(cx, et_run_open(cx, &(struct et_run_config){.directory = "s"}, &run));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct et_record r = {
+            .kind = row[i].kind, .rank = row[i].rank, .t = 1e9, .text = row[i].text};
+        et_run_sink(run)->write(et_run_sink(run), &r);
+        et_run_flush(run);
+        ok(strstr(contents("s", "run.json"), row[i].state) != NULL,
+           "rank %d says %s: %s", row[i].rank, row[i].text ? row[i].text : "nothing",
+           row[i].state);
+    }
+    et_run_close(&run);
+    remove_tree("s");
+}
+
 /* What run.json says at once of algorithms that the recipe does not name. */
 static void
 test_joined(struct et_ctx *cx)
@@ -525,6 +556,7 @@ main(void)
     test_slow(cx);
     test_damage(cx);
     test_note(cx);
+    test_states(cx);
     test_joined(cx);
     test_warm(cx);
     ok(chdir("..") == 0 && rmdir(directory) == 0, "every file is accounted for");
