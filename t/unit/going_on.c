@@ -13,6 +13,7 @@
 #include "core/assemble/resume.h"
 #include "core/checkpoint/store.h"
 #include "core/library/facts.h"
+#include "core/library/run_impl.h"
 #include "etude/run.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -574,6 +575,10 @@ test_facts(struct et_ctx *cx)
     is_int(access("facts/report.json", F_OK), -1,
            "it has not ended: no report is left");
     is_str(text_of("facts/recipe.resolved.yaml"), "seed: 7\n", "it has its new recipe");
+    struct stat log;
+    ok(stat("facts/events.log", &log) == 0 && log.st_size > 100 &&
+           run->thin.bytes == log.st_size && run->thin.begun == 1000,
+       "what is left out of its log follows from all of that, and from its beginning");
     is_str(et_run_id(run), "0123", "its own id");
     is_int(et_run_incarnation(run), 7, "and its number");
     et_run_close(&run);
