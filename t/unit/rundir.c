@@ -423,6 +423,81 @@ test_states(struct et_ctx *cx)
     remove_tree("s");
 }
 
+static struct et_record heard; /* the last */
+
+static void
+hear(struct et_sink *sink, const struct et_record *record)
+{
+    (void)sink;
+    heard = *record;
+}
+
+/* A rank of a run whose files another process keeps: its records go there, and it writes
+ * its log alone. */
+static void
+test_rank(struct et_ctx *cx)
+{
+    struct et_sink sink = {.write = hear};
+    struct et_run *run;
+    const struct et_run_place place = {.directory = "x/",
+                                       .name = "calm-yak",
+                                       .id = "abc",
+                                       .rank = 2,
+                                       .incarnation = 5};
+    const struct et_record batch = {
+        .kind = ET_RECORD_BATCH, .ep = 1, .ba = 7, .sp = 56};
+    const struct et_run_report report = {.ts = {.batch = 8}};
+    mkdir("x", 0700);
+    need(cx, et_run_join(cx, &place, &sink, &run));
+    is_str(et_run_directory(run), "x", "a rank has its run's folder,");
+    is_str(et_run_name(run), "calm-yak", "name,");
+    is_str(et_run_id(run), "abc", "id,");
+    is_int(et_run_incarnation(run), 5, "and start");
+    et_run_sink(run)->write(et_run_sink(run), &batch);
+    ok(heard.kind == ET_RECORD_BATCH && heard.ba == 7, "its records go elsewhere");
+    et_run_note(run, ET_LOG_WARN, "it is hot");
+    ok(heard.kind == ET_RECORD_LOG && heard.level == ET_LOG_WARN && heard.ep == 1 &&
+           heard.ba == 7 && heard.sp == 56,
+       "and its notes, with where it is");
+    need(cx, et_run_set_state(run, "paused"));
+    ok(heard.kind == ET_RECORD_RUN && heard.ep == 1 && heard.ba == 7 && heard.sp == 56,
+       "and its states");
+    ok(et_run_flush(run), "nothing waits");
+    need(cx, et_run_restore(run));
+    et_run_blame(run, "no disk");
+    need(cx, et_run_finish(run, "failed", 74, &report));
+    et_run_close(&run);
+    ok(strstr(contents("x", "logs/rank2.txt"), "Z warn it is hot\n") != NULL,
+       "its log is its own");
+    static const char *const files[] = {"x/run.json", "x/report.json", "x/events.log"};
+    for (int i = 0; i < 3; i++)
+        is_int(access(files[i], F_OK), -1, "it writes no %s", files[i]);
+    remove_tree("x");
+}
+
+/* Of a process that died before it had a run.json there may be a log. */
+static void
+test_left(struct et_ctx *cx)
+{
+    struct et_run *run;
+    struct et_events *e;
+    struct et_record r;
+    bool got;
+    mkdir("x", 0700);
+    FILE *f = fopen("x/events.log", "w");
+    if (!f || fputs("what was left", f) < 0 || fclose(f) != 0)
+        bail("no log");
+    need(cx, et_run_open(cx, &(struct et_run_config){.directory = "x"}, &run));
+    is_int(et_run_incarnation(run), 1, "a run is begun for the first time");
+    et_run_close(&run);
+    need(cx, et_events_open(cx, "x/events.log", &e));
+    need(cx, et_events_next(e, &r, &got));
+    ok(got && r.kind == ET_RECORD_RUN && strcmp(r.text, "starting") == 0,
+       "and its log begins anew");
+    et_events_close(&e);
+    remove_tree("x");
+}
+
 /* What run.json says at once of algorithms that the recipe does not name. */
 static void
 test_joined(struct et_ctx *cx)
@@ -557,6 +632,8 @@ main(void)
     test_damage(cx);
     test_note(cx);
     test_states(cx);
+    test_rank(cx);
+    test_left(cx);
     test_joined(cx);
     test_warm(cx);
     ok(chdir("..") == 0 && rmdir(directory) == 0, "every file is accounted for");
