@@ -489,6 +489,8 @@ test_left(struct et_ctx *cx)
         bail("no log");
     need(cx, et_run_open(cx, &(struct et_run_config){.directory = "x"}, &run));
     is_int(et_run_incarnation(run), 1, "a run is begun for the first time");
+    ok(et_run_flush(run), "nothing of it waits");
+    is_int(et_run_seq(run), 1, "one record is written");
     et_run_close(&run);
     need(cx, et_events_open(cx, "x/events.log", &e));
     need(cx, et_events_next(e, &r, &got));
