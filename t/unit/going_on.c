@@ -468,6 +468,37 @@ test_again(struct et_ctx *cx)
     }
 }
 
+/* Starts are counted from what run.json says, if that can be. */
+static void
+test_starts(struct et_ctx *cx)
+{
+    static const struct {
+        const char *said;
+        int64_t now;
+    } row[] = {{"null", 2},
+               {"-1", 2},
+               {"0", 2},
+               {"1", 2},
+               {"8", 9},
+               {"\"8\"", 2},
+               {"2147483646", 2147483647},
+               {"2147483647", 2}};
+    char id[64], text[256];
+    make_run(cx, "starts", true, id);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct et_run *run;
+        const struct et_run_config config = {.directory = "starts", .resume = true};
+        snprintf(text, sizeof text,
+                 "{\"name\": \"otter\", \"id\": \"0123\", \"incarnation\": %s}",
+                 row[i].said);
+        put_file("starts/run.json", text);
+        need(cx, et_run_open(cx, &config, &run));
+        is_int(et_run_incarnation(run), row[i].now, "%s was the last start",
+               row[i].said);
+        et_run_close(&run);
+    }
+}
+
 /* run.json in DIRECTORY, sorted; what is this process's own is "own". */
 static char *
 facts_of(const char *directory)
@@ -597,6 +628,7 @@ main(void)
     test_nothing(cx);
     test_used(cx);
     test_again(cx);
+    test_starts(cx);
     test_new_facts(cx);
     test_facts(cx);
     struct et_alloc_stats stats;

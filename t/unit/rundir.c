@@ -173,6 +173,16 @@ test_layout(struct et_ctx *cx)
     free(text);
     json_decref(all);
     is_int(count_hidden("some/where"), 0, "nothing half written stays");
+    struct et_events *e;
+    struct et_record one, last = {.ba = 0};
+    bool got = true;
+    et_run_flush(r);
+    need(cx, et_events_open(cx, "some/where/events.log", &e));
+    while (et_events_next(e, &one, &got) == ET_OK && got)
+        last = one;
+    ok(last.kind == ET_RECORD_RUN && last.ep == 2 && last.ba == 8 && last.sp == 32,
+       "the last record is at the report's place");
+    et_events_close(&e);
 
     chmod("some/where", 0500);
     if (geteuid() == 0)
