@@ -368,6 +368,60 @@ test_evaluators(void)
     et_recipe_free(&r);
 }
 
+static char warning[256];
+
+static void
+hear(void *data, enum et_log_level level, const char *text)
+{
+    (void)data;
+    if (level == ET_LOG_WARN)
+        snprintf(warning, sizeof warning, "%s", text);
+}
+
+/* Data with a file of their own have numbers of their own for their classes. */
+static void
+test_other_classes(void)
+{
+    static const struct {
+        const char *eval, *says;
+    } row[] = {
+        {"x,k\n1,dog\n2,cat\n", ""},
+        {"x,k\n1,cat\n2,cat\n", ""},
+        {"x,k\n1,cat\n2,eel\n",
+         "class 1 of eval_data is 'eel', and 'dog' of train_data: "
+         "their numbers are not the same"},
+        {"x,k\n1,dog\n2,eel\n",
+         "class 0 of eval_data is 'dog', and 'cat' of train_data: "
+         "their numbers are not the same"},
+        {"x,k\n1,7\n2,8\n", ""},
+    };
+    static const char train[] = "x,k\n1,dog\n2,cat\n";
+    char text[2048], path[600];
+    snprintf(path, sizeof path, "%s",
+             write_file("own.csv", train, sizeof train - 1, false));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct eti_assembly a;
+        const char *other =
+            write_file("other.csv", row[i].eval, strlen(row[i].eval), false);
+        snprintf(text, sizeof text,
+                 "max_duration: 1ep\nseed: 9\nmodel: {name: mlp, hidden: 8, "
+                 "num_classes: 9}\n"
+                 "train_data: {name: table, path: '%s', batch_size: 2, "
+                 "test_fraction: 0}\n"
+                 "eval_data: {name: table, path: '%s', split: train, test_fraction: 0, "
+                 "task: auto}\noptimizer: {name: sgd, lr: 0.5}\n",
+                 path, other);
+        struct et_recipe *r = read_recipe(text, NULL);
+        warning[0] = '\0';
+        et_ctx_set_log(cx, ET_LOG_WARN, hear, NULL);
+        need(cx, eti_assemble(cx, r, &usual, &a));
+        et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
+        is_str(warning, row[i].says, "%s", *row[i].says ? row[i].says : "alike");
+        eti_assembly_release(&a);
+        et_recipe_free(&r);
+    }
+}
+
 /* As many as there may be, and one more. */
 static void
 test_most(void)
@@ -502,6 +556,7 @@ main(void)
     test_threads();
     test_limits();
     test_evaluators();
+    test_other_classes();
     test_most();
     test_observers();
     test_intervals();

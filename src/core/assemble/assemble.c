@@ -308,12 +308,35 @@ check_classes(const struct eti_assembly *a, const char *what,
         (long long)n, (long long)n - 1, (long long)has);
 }
 
+/* Data that number the classes that they have themselves may number others than those
+ * that are trained on: what is measured then means nothing. */
+static void
+compare_classes(const struct eti_assembly *a, const struct eti_data *data)
+{
+    const struct et_data_facts *own = data->set ? &data->set->facts : NULL;
+    const struct et_data_facts *train = a->train.set ? &a->train.set->facts : NULL;
+    if (!own || !train || !own->class_names || !train->class_names)
+        return;
+    const int64_t n = et_facts_classes(own), m = et_facts_classes(train);
+    for (int64_t k = 0; k < n && k < m; k++)
+        if (strcmp(own->class_names[k], train->class_names[k]) != 0) {
+            et_report(
+                a->cx, ET_LOG_WARN,
+                "class %lld of eval_data is '%.100s', and '%.100s' of train_data: "
+                "their numbers are not the same",
+                (long long)k, own->class_names[k], train->class_names[k]);
+            return;
+        }
+}
+
 static et_status
 check_all_classes(const struct eti_assembly *a)
 {
     ET_TRY(check_classes(a, "train_data", &a->train));
-    for (int i = 0; i < ETI_MAX_EVAL_DATA; i++)
+    for (int i = 0; i < ETI_MAX_EVAL_DATA; i++) {
         ET_TRY(check_classes(a, "eval_data", &a->eval[i]));
+        compare_classes(a, &a->eval[i]);
+    }
     return ET_OK;
 }
 
