@@ -3,6 +3,7 @@
  * which commands; and what it came to. The facts are JSON of this test. */
 #include "config.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/journal/events.h"
 #include "core/library/earlier.h"
 #include "core/library/ending.h"
+#include "core/library/facts.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
@@ -226,6 +229,84 @@ test_earlier(void)
     json_decref(facts);
 }
 
+/* A run in FOLDER/NAME, of the recipe FOLDER, with one value of METRIC. */
+static void
+write_run(struct et_ctx *cx, const char *folder, const char *name, int started,
+          const char *seed, const char *metric, double value)
+{
+    static const unsigned char id[ETI_EVENTS_ID] = {1};
+    struct eti_events_writer w;
+    char directory[128], path[192];
+    struct et_log_entry entry = {.value = value};
+    const struct et_record r = {
+        .kind = ET_RECORD_EVAL, .t = started, .ba = 1, .entry = &entry, .n = 1};
+    snprintf(directory, sizeof directory, "%s/%s", folder, name);
+    if ((mkdir(folder, 0700) != 0 && errno != EEXIST) || mkdir(directory, 0700) != 0)
+        bail("no folder");
+    snprintf(path, sizeof path, "%s/run.json", directory);
+    FILE *f = fopen(path, "w");
+    if (!f ||
+        fprintf(f,
+                "{\"name\": \"%s\", \"recipe\": \"%s\", \"state\": \"finished\", "
+                "\"started\": %d, \"ended\": %d}",
+                name, folder, started, started + 1) < 0 ||
+        fclose(f) != 0)
+        bail("no run");
+    snprintf(path, sizeof path, "%s/recipe.resolved.yaml", directory);
+    f = fopen(path, "w");
+    if (!f || fprintf(f, "%s", seed) < 0 || fclose(f) != 0)
+        bail("no recipe");
+    snprintf(entry.name, sizeof entry.name, "%s", metric);
+    need(cx, eti_events_begin(cx, directory, id, &w));
+    eti_events_write(&w, &r);
+    eti_events_end(&w);
+}
+
+/* Beside the best run before it: by how much, which of them is better, with which seed. */
+static void
+test_difference(struct et_ctx *cx)
+{
+    static const struct {
+        const char *metric;
+        double own, theirs;
+        const char *seed, *their_seed, *says;
+    } row[] = {
+        {"metrics/eval/Accuracy", 0.5, 0.75, "seed: 3\n", "seed: 3\n",
+         "{\"better\": false, \"difference\": -0.25, \"name\": \"theirs\", "
+         "\"same_seed\": true, \"value\": 0.75}"},
+        {"metrics/eval/Accuracy", 1, 0.75, "seed: 3\n", "seed: 4\n",
+         "{\"better\": true, \"difference\": 0.25, \"name\": \"theirs\", "
+         "\"same_seed\": false, \"value\": 0.75}"},
+        {"metrics/eval/CrossEntropy", 2, 0.5, "seed: 3\n", "tags: [a]\n",
+         "{\"better\": false, \"difference\": 1.5, \"name\": \"theirs\", "
+         "\"same_seed\": false, \"value\": 0.5}"},
+        {"metrics/eval/CrossEntropy", 0.25, 0.5, "tags: [a]\n", "tags: [a]\n",
+         "{\"better\": true, \"difference\": -0.25, \"name\": \"theirs\", "
+         "\"same_seed\": false, \"value\": 0.5}"},
+        {"metrics/eval/CrossEntropy", 0.5, 0.5, "tags: [a]\n", "tags: [a]\n",
+         "{\"better\": false, \"difference\": 0.0, \"name\": \"theirs\", "
+         "\"same_seed\": false, \"value\": 0.5}"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char folder[32], own[64];
+        json_t *facts;
+        snprintf(folder, sizeof folder, "beside%zu", i);
+        write_run(cx, folder, "theirs", 100, row[i].their_seed, row[i].metric,
+                  row[i].theirs);
+        write_run(cx, folder, "own", 200, row[i].seed, row[i].metric, row[i].own);
+        snprintf(own, sizeof own, "%s/own", folder);
+        need(cx, eti_facts_read(cx, own, &facts));
+        json_t *end = eti_ending(cx, facts);
+        char *text = json_dumps(json_object_get(end, "earlier"),
+                                JSON_SORT_KEYS | JSON_ENCODE_ANY);
+        is_str(text ? text : "nothing", row[i].says, "%g beside %g of %s", row[i].own,
+               row[i].theirs, row[i].metric);
+        free(text);
+        json_decref(end);
+        json_decref(facts);
+    }
+}
+
 /* The metric that a run is measured by. */
 static void
 test_main_metric(void)
@@ -262,6 +343,7 @@ main(void)
     test_ways(cx);
     test_end(cx);
     test_earlier();
+    test_difference(cx);
     test_main_metric();
     et_ctx_free(&cx);
     return done();
