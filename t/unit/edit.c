@@ -206,6 +206,146 @@ refusing(void)
             "a place that an alias shares");
 }
 
+/* Edits of recipes: what each text becomes, or what is said of one that cannot be. */
+static void
+recipes(void)
+{
+    static const struct {
+        enum eti_edit_kind kind;
+        const char *text, *path;
+        int index;
+        const char *what, *want;
+    } rows[] = {
+        {ETI_EDIT_REMOVE, "a: {x: 1, # one\n  y: 2}\n", "a.x", 0,
+         "a comment in flow style has no place",
+         "c.yaml is written in a way that only an editor can change"},
+        {ETI_EDIT_REMOVE, "a: [p, # one\n  q]\n", "a.0", 0, "nor has one in a list",
+         "c.yaml is written in a way that only an editor can change"},
+        {ETI_EDIT_REMOVE, "a: {x: 1, y: 2} # end\nb: 1\n", "a", 0,
+         "one behind the bracket stays", "# end\nb: 1\n"},
+        {ETI_EDIT_REMOVE, "t:\n  a:\n    x: 1  # of x\n    y: 2\n  b: 3\n", "t.a", 0,
+         "comments that stay stand where the entry did", "t:\n  # of x\n  b: 3\n"},
+        {ETI_EDIT_REMOVE, "l:\n  # first\n  - a\n  # second\n  - b\nz: 1\n", "l.1", 0,
+         "those above an item stay, too", "l:\n  # first\n  - a\n  # second\nz: 1\n"},
+        {ETI_EDIT_REMOVE, "a: 1\t# c\nb: 2\n", "a", 0,
+         "a tab is a blank before a comment", "# c\nb: 2\n"},
+        {ETI_EDIT_REMOVE, "a: 1\nb: x#y # z\nc: 2\n", "b", 0,
+         "a sign within a word is no comment", "a: 1\n# z\nc: 2\n"},
+        {ETI_EDIT_REMOVE, "a: >\n  x # no\n\n  y\n\nb: 1\n", "a", 0,
+         "a text of several lines goes whole", "b: 1\n"},
+        {ETI_EDIT_REMOVE, "a: 1\nb: \"x\n  y\"\nc: 2\n", "b", 0, "in quotes as well",
+         "a: 1\nc: 2\n"},
+        {ETI_EDIT_REMOVE, "a:\n  b: |\n    x\n  c: 1\n", "a.b", 0,
+         "and before another key", "a:\n  c: 1\n"},
+        {ETI_EDIT_REMOVE, "a: {x: , y: 1}\n", "a.x", 0,
+         "an empty value in flow style goes with its colon", "a: {y: 1}\n"},
+        {ETI_EDIT_REMOVE, "a: {y: 1, x: }\n", "a.x", 0, "as the last one, too",
+         "a: {y: 1 }\n"},
+        {ETI_EDIT_REMOVE, "a: {y: 1, x}\n", "a.x", 0, "or without one", "a: {y: 1}\n"},
+        {ETI_EDIT_REMOVE, "a: {x, y: 1}\n", "a.x", 0, "or as the first", "a: {y: 1}\n"},
+        {ETI_EDIT_REMOVE, "a: {x: , y: 1}\n", "a.y", 0, "which is left alone",
+         "a: {x:}\n"},
+        {ETI_EDIT_REMOVE, "l:\n- name: ema\n  half_life: 1ba\n- sam\n", "l.ema", 0,
+         "an item goes by its name", "l:\n- sam\n"},
+        {ETI_EDIT_REMOVE, "l:\n- name: ema\n  half_life: 1ba  # short\n- sam\n",
+         "l.ema.half_life", 0, "its option without it",
+         "l:\n- name: ema\n  # short\n- sam\n"},
+        {ETI_EDIT_REMOVE, "l:\n- half_life: 1ba\n  name: ema\n- sam\n", "l.0.half_life",
+         0, "also where that stands behind the dash", "l:\n- name: ema\n- sam\n"},
+        {ETI_EDIT_REMOVE, "l:\n- ema: {half_life: 1ba, x: 2}\n- sam\n", "l.ema", 0,
+         "one of a key alone is an item", "l:\n- sam\n"},
+        {ETI_EDIT_REMOVE, "l:\n- ema: {half_life: 1ba, x: 2}\n- sam\n", "l.ema.x", 0,
+         "and has options", "l:\n- ema: {half_life: 1ba}\n- sam\n"},
+        {ETI_EDIT_REMOVE, "l:\n- {ema: {x: 1}, sam: {y: 2}}\n- b\n", "l.0", 0,
+         "one of two keys goes with both", "l:\n- b\n"},
+        {ETI_EDIT_REMOVE, "a:\n  x: 1\nb: 2\n", "a.x", 0,
+         "a mapping that is left empty is nothing", "a:\nb: 2\n"},
+        {ETI_EDIT_REMOVE, "a: {}\nb: 2\n", "a.x", 0, "what is not there is said",
+         "a.x is not set"},
+        {ETI_EDIT_INSERT, "algorithms: [ema, sam]\n", "algorithms.mixup", 0,
+         "an item in flow style comes first", "algorithms: [mixup, ema, sam]\n"},
+        {ETI_EDIT_INSERT, "algorithms: [ema, sam]\n", "algorithms.mixup", 1,
+         "between two", "algorithms: [ema, mixup, sam]\n"},
+        {ETI_EDIT_INSERT, "algorithms: [ema, sam]\n", "algorithms.mixup", 2, "last",
+         "algorithms: [ema, sam, mixup]\n"},
+        {ETI_EDIT_INSERT, "algorithms: [ema, sam]\n", "algorithms.mixup", -1,
+         "or last where no place is said", "algorithms: [ema, sam, mixup]\n"},
+        {ETI_EDIT_INSERT, "algorithms: []\n", "algorithms.mixup", 0, "or alone",
+         "algorithms: [mixup]\n"},
+        {ETI_EDIT_INSERT, "algorithms: {ema: {x: 1}}\n", "algorithms.mixup", 0,
+         "a key in flow style, too", "algorithms: {mixup:, ema: {x: 1}}\n"},
+        {ETI_EDIT_INSERT,
+         "algorithms:\n  # of ema\n  ema:\n    x: 1\n  # of sam\n  sam:\nz: 1\n",
+         "algorithms.mixup", 0, "in block style below its key",
+         "algorithms:\n  mixup:\n  # of ema\n  ema:\n    x: 1\n  # of sam\n  sam:\nz: "
+         "1\n"},
+        {ETI_EDIT_INSERT,
+         "algorithms:\n  # of ema\n  ema:\n    x: 1\n  # of sam\n  sam:\nz: 1\n",
+         "algorithms.mixup", 1, "behind the one before it",
+         "algorithms:\n  # of ema\n  ema:\n    x: 1\n  mixup:\n  # of sam\n  sam:\nz: "
+         "1\n"},
+        {ETI_EDIT_INSERT,
+         "algorithms:\n  # of ema\n  ema:\n    x: 1\n  # of sam\n  sam:\nz: 1\n",
+         "algorithms.mixup", 2, "and at the end",
+         "algorithms:\n  # of ema\n  ema:\n    x: 1\n  # of sam\n  sam:\n  mixup:\nz: "
+         "1\n"},
+        {ETI_EDIT_INSERT,
+         "algorithms:\n  # of ema\n  - ema: {x: 1}\n  # of sam\n  - sam\nz: 1\n",
+         "algorithms.mixup", 0, "an item likewise",
+         "algorithms:\n  - mixup\n  # of ema\n  - ema: {x: 1}\n  # of sam\n  - sam\nz: "
+         "1\n"},
+        {ETI_EDIT_INSERT,
+         "algorithms:\n  # of ema\n  - ema: {x: 1}\n  # of sam\n  - sam\nz: 1\n",
+         "algorithms.mixup", 1, "behind the one before it",
+         "algorithms:\n  # of ema\n  - ema: {x: 1}\n  - mixup\n  # of sam\n  - sam\nz: "
+         "1\n"},
+        {ETI_EDIT_INSERT, "a: 1\nz: 1\n", "algorithms.mixup", 0,
+         "what leads there comes last", "a: 1\nz: 1\nalgorithms:\n  mixup:\n"},
+        {ETI_EDIT_INSERT, "algorithms:\nz: 1\n", "algorithms.mixup", 0,
+         "a key of nothing gets it below", "algorithms:\n  mixup:\nz: 1\n"},
+        {ETI_EDIT_INSERT, "algorithms:\n  ema:\n", "algorithms.ema", 0,
+         "what is there is not inserted", "algorithms.ema is set already"},
+        {ETI_EDIT_INSERT, "t:\n  a: 1\n", "t.b.c.d", 0,
+         "a path below a mapping has its own lines",
+         "t:\n  a: 1\n  b:\n    c:\n      d:\n"},
+        {ETI_EDIT_MOVE, "l:\n  # first\n  - a\n  # second\n  - b\n  - c\n", "l.2", 1,
+         "an item moves up over comments of others",
+         "l:\n  # first\n  - a\n  - c\n  # second\n  - b\n"},
+        {ETI_EDIT_MOVE, "l:\n  # first\n  - a\n  # second\n  - b\n  - c\n", "l.1", 0,
+         "and with its own", "l:\n  # second\n  - b\n  # first\n  - a\n  - c\n"},
+        {ETI_EDIT_MOVE, "l:\n  # first\n  - a\n  # second\n  - b\n  - c\n", "l.0", 2,
+         "or down", "l:\n  # second\n  - b\n  - c\n  # first\n  - a\n"},
+        {ETI_EDIT_MOVE, "a: {x: 1, y: 2}\n", "a.x", 0, "or stays", "a: {x: 1, y: 2}\n"},
+        {ETI_EDIT_MOVE, "a: {x: 1, y: 2}\n", "a.z", 0,
+         "what is not there moves nowhere", "a.z is not set"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct eti_edit edit = {
+            .kind = rows[i].kind,
+            .path = rows[i].path,
+            .value = "",
+            .index = rows[i].index,
+            .is_recipe = true,
+        };
+        struct eti_change change;
+        char *out;
+        memset(&errors, 0, sizeof errors);
+        const size_t n = strlen(rows[i].text);
+        et_status status =
+            eti_yaml_edit(cx, rows[i].text, n, "c.yaml", &edit, &errors, &out, &change);
+        is_str(status == ET_OK ? out : et_error_get(cx)->message, rows[i].want, "%s",
+               rows[i].what);
+        if (status == ET_OK)
+            ok(strlen(out) == n - change.removed + change.added &&
+                   memcmp(out, rows[i].text, change.at) == 0 &&
+                   strcmp(out + change.at + change.added,
+                          rows[i].text + change.at + change.removed) == 0,
+               "and that is where it differs");
+        et_error_clear(cx);
+        et_free(cx, out);
+    }
+}
+
 /* Whatever allocation fails, the text is whole or there is none. */
 static void
 torture(void)
@@ -238,6 +378,7 @@ main(void)
     first_items();
     removing();
     moving();
+    recipes();
     refusing();
     torture();
     et_ctx_free(&cx);
