@@ -93,6 +93,20 @@ prints inspect-images-json "in JSON as well" \
 printf 'in the beginning was the word, and the word' >w.txt
 prints inspect-tokens "and what tokens" data inspect text_bytes path=w.txt seq_len=8
 prints inspect-tokens-json "in JSON as well" data inspect text_bytes path=w.txt seq_len=8 --json
+npy() { # FILE TYPE SHAPE: an array of what is read
+    perl -e 'my ($type, $shape) = @ARGV; @ARGV = (); binmode STDIN; binmode STDOUT; local $/;
+        my $head = "{\x27descr\x27: \x27$type\x27, \x27fortran_order\x27: False, \x27shape\x27: $shape, }";
+        $head .= " " x (63 - (10 + length $head) % 64) . "\n";
+        print "\x93NUMPY\x01\x00", pack("v", length $head), $head, <STDIN>' "$2" "$3" >"$1"
+}
+mkdir sides
+perl -e 'binmode STDOUT; print pack "C*", map { $_ * 40 } 1 .. 6, 0 .. 5' | npy sides/x.npy '|u1' '(2, 2, 3)'
+printf '\001\000' | npy sides/y.npy '|u1' '(2,)'
+for how in "" --json; do
+    prints "inspect-sides${how#-}" "images may be wider than high${how:+, in JSON as well}" data inspect npy path=sides $how
+done
+perl -e 'binmode STDOUT; print pack "f<*", 1.5, 2.5, 3.5, 4.5' | npy sides/y.npy '<f4' '(2, 2)'
+prints inspect-numbers "and have several numbers to learn" data inspect npy path=sides
 printf 'size,town,tea\n1,U,yes\n3,A,no\n5,U,yes\n9,B,no\n' >rows.csv
 printf 'label\tsentence\nlong\tin the beginning\nshort\tgo\n' >rows.tsv
 for how in "" --json; do
