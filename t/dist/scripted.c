@@ -353,8 +353,8 @@ begin_scripted(void)
     all = mmap(NULL, sizeof *all, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
                -1, 0);
     if (all == MAP_FAILED || chdir(scratch_folder()) != 0 ||
-        setenv("XDG_STATE_HOME", ".", 1) != 0 || unsetenv("ETUDE_RANK_SECRET") != 0 ||
-        unsetenv("ETUDE_RANK_TIMEOUT") != 0)
+        setenv("XDG_STATE_HOME", scratch_folder(), 1) != 0 ||
+        unsetenv("ETUDE_RANK_SECRET") != 0 || unsetenv("ETUDE_RANK_TIMEOUT") != 0)
         bail("no memory to share, or no folder");
 }
 

@@ -429,7 +429,8 @@ main(void)
     struct eti_seams seams = eti_system;
     int commands[2], front[2];
     const struct et_run_config config = {.directory = "run", .threads = 1};
-    if (chdir(scratch_folder()) != 0 || setenv("XDG_STATE_HOME", ".", 1) != 0 ||
+    if (chdir(scratch_folder()) != 0 ||
+        setenv("XDG_STATE_HOME", scratch_folder(), 1) != 0 ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, commands) != 0 ||
         socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, front) != 0)
         bail("no folder, or no sockets");

@@ -337,7 +337,8 @@ int
 main(void)
 {
     struct et_ctx *cx = need_ctx();
-    if (chdir(scratch_folder()) != 0 || setenv("XDG_STATE_HOME", ".", 1) != 0 ||
+    if (chdir(scratch_folder()) != 0 ||
+        setenv("XDG_STATE_HOME", scratch_folder(), 1) != 0 ||
         mkdir("runs", 0700) != 0 || mkdir("runs/a", 0700) != 0)
         bail("no folder");
     test_ways(cx);

@@ -622,7 +622,8 @@ main(void)
 {
     struct et_ctx *cx = need_ctx();
     the_clock = own_clock(cx);
-    if (chdir(scratch_folder()) != 0 || setenv("XDG_STATE_HOME", ".", 1) != 0)
+    if (chdir(scratch_folder()) != 0 ||
+        setenv("XDG_STATE_HOME", scratch_folder(), 1) != 0)
         bail("no folder");
     test_find(cx);
     for (size_t i = 0; i < sizeof losses / sizeof *losses; i++)
