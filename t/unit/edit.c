@@ -346,6 +346,71 @@ recipes(void)
     }
 }
 
+/* Lines that an entry is to have, with an end or without; keys that are numbers; an item
+ * of a list within a list. */
+static void
+rest(void)
+{
+    static const struct {
+        const char *text;
+        struct eti_edit edit;
+        const char *want;
+    } rows[] = {
+        {"a:\n  x: 1\nz: 2\n",
+         {.kind = ETI_EDIT_INSERT,
+          .path = "a.y",
+          .index = -1,
+          .value = "3",
+          .lines = "  y: 3  # mine"},
+         "a:\n  x: 1\n  y: 3  # mine\nz: 2\n"},
+        {"a:\n  x: 1\nz: 2\n",
+         {.kind = ETI_EDIT_INSERT,
+          .path = "a.y",
+          .index = -1,
+          .value = "3",
+          .lines = "  y: 3  # mine\n"},
+         "a:\n  x: 1\n  y: 3  # mine\nz: 2\n"},
+        {"a: {x: 1}\n",
+         {.kind = ETI_EDIT_INSERT,
+          .path = "a.y",
+          .index = -1,
+          .value = "3",
+          .lines = "  y: 3  # mine\n"},
+         "a: {x: 1, y: 3}\n"},
+        {"a: 1\n", {.path = "0.b", .value = "3"}, "a: 1\n\"0\":\n  b: 3\n"},
+        {"a:\n# at the left\n  x: 1\nb: 2\n",
+         {.kind = ETI_EDIT_REMOVE, .path = "a"},
+         "# at the left\nb: 2\n"},
+        {"l:\n- a\n- residual:\n  - b\n  - c\n",
+         {.kind = ETI_EDIT_INSERT,
+          .path = "l.1.residual.relu",
+          .value = "",
+          .index = 1,
+          .is_item = true},
+         "l:\n- a\n- residual:\n  - b\n  - relu\n  - c\n"},
+        {"l:\n- relu\n- b\n",
+         {.kind = ETI_EDIT_INSERT,
+          .path = "l.relu",
+          .value = "",
+          .index = 1,
+          .is_item = true},
+         "l:\n- relu\n- relu\n- b\n"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct eti_edit edit = rows[i].edit;
+        char *out;
+        edit.is_recipe = true;
+        memset(&errors, 0, sizeof errors);
+        et_status status = eti_yaml_edit(cx, rows[i].text, strlen(rows[i].text),
+                                         "c.yaml", &edit, &errors, &out, NULL);
+        is_str(status == ET_OK ? out : et_error_get(cx)->message, rows[i].want,
+               "%s in '%.*s'", edit.path, (int)strcspn(rows[i].text, "\n"),
+               rows[i].text);
+        et_error_clear(cx);
+        et_free(cx, out);
+    }
+}
+
 /* Whatever allocation fails, the text is whole or there is none. */
 static void
 torture(void)
@@ -379,6 +444,7 @@ main(void)
     removing();
     moving();
     recipes();
+    rest();
     refusing();
     torture();
     et_ctx_free(&cx);
