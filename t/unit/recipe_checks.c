@@ -138,6 +138,85 @@ test_nearest(void)
     }
 }
 
+/* How values of each type are written; integers as they are, sizes with their prefix. */
+static void
+test_written(void)
+{
+    static const struct {
+        const char *lines, *path, *want;
+    } rows[] = {
+        {"seed: 2048", "seed", "seed = 2048  (recipe.yaml:4:7)"},
+        {"timeout: 90s", "timeout", "timeout = 90s  (recipe.yaml:4:10)"},
+        {"deterministic: true", "deterministic",
+         "deterministic = true  (recipe.yaml:4:16)"},
+        {"optimizer: {name: sgd, lr: 5.0e-4}", "optimizer.lr",
+         "optimizer.lr = 0.0005  (recipe.yaml:4:28)"},
+        {"eval_interval: 0.5dur", "eval_interval",
+         "eval_interval = 0.5dur  (recipe.yaml:4:16)"},
+        {"tags: [a, 'b c', '1']", "tags",
+         "tags = [a, \"b c\", \"1\"]  (recipe.yaml:4:7)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[512];
+        snprintf(text, sizeof text, LEAST "%s\n", rows[i].lines);
+        parse(text);
+        is_str(line_of(rows[i].path), rows[i].want, "%s", rows[i].lines);
+    }
+}
+
+/* Sizes have a prefix where they are a multiple of it, other integers have none. */
+static void
+test_sizes(void)
+{
+    static const struct {
+        const char *name, *value, *want;
+    } rows[] = {
+        {"header", "65536", "64Ki"},   {"header", "3000", "3000"},
+        {"header", "1024", "1Ki"},     {"header", "0", "0"},
+        {"seq_len", "65536", "65536"}, {"seq_len", "1000", "1000"},
+    };
+    const struct et_dataset_class *c = et_dataset_find("tokens");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *const set[] = {"path", "x", rows[i].name, rows[i].value, NULL};
+        const struct et_option *row = c->info.options;
+        void *options;
+        char *text;
+        while (strcmp(row->name, rows[i].name) != 0)
+            row++;
+        if (et_options_new(cx, &c->info, set, &options) != ET_OK ||
+            et_option_text(cx, row, options, &text) != ET_OK)
+            bail("%s", et_error_get(cx)->message);
+        is_str(text, rows[i].want, "%s %s", rows[i].name, rows[i].value);
+        et_free(cx, text);
+        et_options_free(&c->info, &options);
+    }
+}
+
+/* Where each value of a resolved recipe comes from stands in one column, as far as there
+ * is room. */
+static void
+test_columns(void)
+{
+    char *text;
+    int apart = 0, n = 0;
+    parse(LEAST "optimizer: {name: adamw, lr: 0.1}\n");
+    if (et_recipe_resolved(cx, recipe, &text) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    for (const char *line = text, *end; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        const char *sign = strstr(line, "  # ");
+        if (!sign || sign > end)
+            continue;
+        const char *last = sign;
+        while (last > line && last[-1] == ' ')
+            last--;
+        apart += sign - line != (last - line > 40 ? last - line : 40);
+        n++;
+    }
+    ok(n > 20 && apart == 0, "%d of %d origins stand elsewhere", apart, n);
+    et_free(cx, text);
+}
+
 int
 main(void)
 {
@@ -145,6 +224,9 @@ main(void)
     test_ranks();
     test_resumes();
     test_nearest();
+    test_written();
+    test_sizes();
+    test_columns();
     end_reading();
     return done();
 }
