@@ -346,8 +346,8 @@ recipes(void)
     }
 }
 
-/* Lines that an entry is to have, with an end or without; keys that are numbers; an item
- * of a list within a list. */
+/* Lines that an entry is to have, with an end or without; keys that are numbers; an
+ * item of a list within a list. */
 static void
 rest(void)
 {

@@ -262,7 +262,8 @@ write_run(struct et_ctx *cx, const char *folder, const char *name, int started,
     eti_events_end(&w);
 }
 
-/* Beside the best run before it: by how much, which of them is better, with which seed. */
+/* Beside the best run before it: by how much, which of them is better, whether with the
+ * same seed. */
 static void
 test_difference(struct et_ctx *cx)
 {

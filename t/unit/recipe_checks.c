@@ -138,7 +138,7 @@ test_nearest(void)
     }
 }
 
-/* How values of each type are written; integers as they are, sizes with their prefix. */
+/* How values of each type are written. */
 static void
 test_written(void)
 {
@@ -192,8 +192,8 @@ test_sizes(void)
     }
 }
 
-/* Where each value of a resolved recipe comes from stands in one column, as far as there
- * is room. */
+/* Where each value of a resolved recipe comes from stands in one column, as far as
+ * there is room. */
 static void
 test_columns(void)
 {

@@ -442,8 +442,8 @@ hear(struct et_sink *sink, const struct et_record *record)
     heard = *record;
 }
 
-/* A rank of a run whose files another process keeps: its records go there, and it writes
- * its log alone. */
+/* A rank of a run whose files another process keeps: its records go there, and it
+ * writes its log alone. */
 static void
 test_rank(struct et_ctx *cx)
 {

@@ -43,10 +43,10 @@ struct eti_label_options {
         .help = "numbers of classes and masks are below it; auto: as the data have",   \
     }
 
-/* Sets label or values of L from TEXT [l->n, K], of which none is left. Behind these are
- * the labels of the other split, if there is one in the same files: they count, or each
- * split would number its own classes. Names are numbered in the order of their bytes
- * unless the user has one. EFORMAT with *AT >= 0:
+/* Sets label or values of L from TEXT [l->n, K], of which none is left. Behind these
+ * are the labels of the other split, if there is one in the same files: they count, or
+ * each split would number its own classes. Names are numbered in the order of their
+ * bytes unless the user has one. EFORMAT with *AT >= 0:
  * which of TEXT is no label, and WHY says why. Other failures, and EFORMAT with -1,
  * set the error of CX. */
 ET_NODISCARD et_status eti_labels_end(struct et_ctx *cx, struct eti_picture_list *l,

@@ -166,8 +166,8 @@ struct kind {
     int64_t was;
 };
 
-/* Numbers by value, then the others by their bytes: were 1a between them by its bytes, 2,
- * 10, 1a and 2 again would be in order. */
+/* Numbers by value, then the others by their bytes: were 1a between them by its bytes,
+ * 2, 10, 1a and 2 again would be in order. */
 static int
 by_kind(const void *a, const void *b)
 {

@@ -284,8 +284,8 @@ add_progress(json_t *facts, const struct et_series *s)
                                 json_integer((json_int_t)s->all.last.value));
 }
 
-/* The greatest rate that any group of parameters had: a schedule, or a command, may have
- * led far from what the recipe sets. */
+/* The greatest rate that any group of parameters had: a schedule, or a command, may
+ * have led far from what the recipe sets. */
 static void
 add_rate(json_t *facts, const struct et_series *s)
 {
