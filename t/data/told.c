@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "core/data/fields.h"
 #include "t/data/fixture.h"
 #include "t/data/says.h"
 #include "t/tap.h"
@@ -441,6 +442,44 @@ test_arrays(void)
          "3.5 4.5 | 2.5 | 3.5 4.5\n");
 }
 
+/* Labels and tokens at their bound, and below none. */
+static void
+test_bounds(void)
+{
+    static const struct {
+        int32_t x[2], y;
+        const char *says;
+    } rows[] = {
+        {{5, 0}, 6, NULL},
+        {{5, 0}, 7, "npy: sample 0 has the label 7, and there are 7 classes"},
+        {{5, 0}, -1, NULL}, /* it counts nothing */
+        {{5, -1}, 6, "npy: sample 0 has the token -1, and there are 6"},
+    };
+    static uint8_t file[512];
+    char path[512];
+    snprintf(path, sizeof path, "%s/bounds", scratch_folder());
+    mkdir(path, 0777);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_dataset *d;
+        struct eti_room room = {0};
+        struct et_sample s;
+        struct et_error why = {0};
+        bool broken;
+        write_file("bounds/x.npy", file,
+                   make_npy(file, "<i4", "(1, 2)", rows[i].x, sizeof rows[i].x), false);
+        write_file("bounds/y.npy", file,
+                   make_npy(file, "<i4", "(1,)", &rows[i].y, sizeof rows[i].y), false);
+        need(cx, try_open("npy", SET("path", path, "num_classes", "7"), &d));
+        et_status status = eti_sample_read(d, 0, NULL, &room, &s, &why, &broken);
+        is_str(status == ET_OK ? "good" : why.message,
+               rows[i].says ? rows[i].says : "good", "tokens %d and %d, label %d",
+               rows[i].x[0], rows[i].x[1], rows[i].y);
+        ok(broken == (status != ET_OK), "what is beyond its bound ends a run");
+        eti_room_free(&room);
+        et_dataset_close(&d);
+    }
+}
+
 int
 main(void)
 {
@@ -454,6 +493,7 @@ main(void)
     test_instructions();
     test_tables();
     test_arrays();
+    test_bounds();
     et_ctx_free(&cx);
     return done();
 }
