@@ -225,6 +225,15 @@ test_line(void)
             "net * RUNNING 00:00:13 1 rank bf16 seed 17 batch 64 = 32 x 1 x 2 ckpt "
             "ep1.5 7s ago 1 algorithm * live",
             "and from here");
+    m->source.link = TUI_LINK_ENDED;
+    is_over = true;
+    json_object_set_new((json_t *)m->source.facts, "ended",
+                        json_real(m->model->t + 3600));
+    is_line(m,
+            "net * RUNNING after 1h00m 1 rank bf16 seed 17 batch 64 = 32 x 1 x 2 ckpt "
+            "ep1.5 1 algorithm ended 14:56",
+            "an hour after its last record");
+    is_over = false;
     m->source.is_refused = true;
     is_line(m,
             "net * RUNNING 00:00:13 1 rank bf16 seed 17 batch 64 = 32 x 1 x 2 ckpt "
