@@ -337,6 +337,39 @@ test_shares(struct tui_app *app)
     json_decref(facts);
 }
 
+/* Data of which there are predictions, or what was tracked, or both: each once, in the
+ * order of their names. */
+static void
+test_list(struct tui_app *app)
+{
+    static const char *const files[] = {
+        "b.csv", "d.track.jsonl", "c.csv", "c.track.jsonl", "a.track.jsonl",
+        "a.csv", ".hidden.csv",   "x.txt", "e.csv.old",     "b.ppm"};
+    char path[256], seen[64] = "";
+    struct tui_results r = {0};
+    mkdir("list", 0700);
+    mkdir("list/predictions", 0700);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "list/predictions/%s", files[i]);
+        FILE *f = fopen(path, "w");
+        if (!f || fclose(f) != 0)
+            bail("cannot write %s", path);
+    }
+    json_t *facts = json_pack("{s:s, s:s}", "name", "otter", "directory", "list");
+    tui_results_open(&r, app, facts);
+    for (int i = 0; i < r.n_data; i++)
+        snprintf(seen + strlen(seen), sizeof seen - strlen(seen), " %s", r.data[i]);
+    is_str(seen, " a b c d", "data are listed once each");
+    tui_results_close(&r);
+    json_decref(facts);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        snprintf(path, sizeof path, "list/predictions/%s", files[i]);
+        unlink(path);
+    }
+    rmdir("list/predictions");
+    rmdir("list");
+}
+
 static void
 test_results(void)
 {
@@ -411,6 +444,7 @@ test_results(void)
     tui_results_close(&r);
     test_others(&app, facts);
     test_shares(&app);
+    test_list(&app);
     json_decref(facts);
     snprintf(path, sizeof path, "rm -r '%s'", folder);
     if (system(path) != 0)
