@@ -183,6 +183,8 @@ test_records(struct et_ctx *cx)
 
 static char story[1024];
 
+static enum et_event refused; /* that `tell` fails at; 0: none */
+
 static et_status
 tell(struct et_algorithm *self, enum et_event event, struct et_state *s,
      struct et_log *log)
@@ -190,6 +192,8 @@ tell(struct et_algorithm *self, enum et_event event, struct et_state *s,
     const size_t used = strlen(story);
     const struct et_timestamp *ts = &s->eval_timestamp;
     (void)self, (void)log;
+    if (refused && event == refused)
+        return ET_FAIL(s->cx, ET_EINVAL, "it does not want to");
     snprintf(story + used, sizeof story - used, "%s%s %s %d %d/%d", used ? "; " : "",
              et_event_name(event), s->dataloader_label, (int)s->dataloader_len,
              (int)ts->batch, (int)ts->sample);
@@ -201,6 +205,22 @@ static const struct et_algorithm_class telling = {
     .events = ET_ON(EPOCH_START) | ET_ON(EVAL_START) | ET_ON(EVAL_END),
     .apply = tell,
 };
+
+/* An evaluation that fails leaves nothing of its loader, whose label is the caller's. */
+static void
+test_broken_evaluation(struct run *r, const struct et_evaluator *other)
+{
+    static const enum et_event events[] = {ET_EVENT_EVAL_START, ET_EVENT_EVAL_END};
+    for (int i = 0; i < 2; i++) {
+        refused = events[i];
+        is_int(et_trainer_eval_on(r->trainer, other, 1), ET_EINVAL,
+               "an evaluation fails at %s", et_event_name(refused));
+        et_error_clear(r->cx);
+        is_str(r->state->dataloader_label, "train", "and the label is as it was");
+        is_int(r->state->dataloader_len, 3, "and so is the length");
+    }
+    refused = 0;
+}
 
 /* Each evaluation shows its own loader and begins to count anew; behind it stands what
  * is trained on. */
@@ -246,6 +266,7 @@ test_evaluations(struct et_ctx *cx)
            "which leaves the run's own as they were");
     is_str(r.state->dataloader_label, "train", "behind which the label is as it was");
     is_int(r.state->dataloader_len, 3, "and so is the length");
+    test_broken_evaluation(&r, &two[1]);
     run_close(&r);
     run_close(&small);
 }

@@ -145,16 +145,10 @@ show_values(struct et_state *s)
 }
 
 static et_status
-evaluate(struct et_trainer *t, struct eti_evaluator *e)
+evaluate_shown(struct et_trainer *t, struct eti_evaluator *e)
 {
     struct et_state *s = &t->state;
-    struct et_loader_info info;
-    const char *label = s->dataloader_label;
-    int64_t length = s->dataloader_len;
     double start = eti_monotonic(s->cx);
-    et_loader_get_info(e->config.loader, &info);
-    s->dataloader_label = e->config.label;
-    s->dataloader_len = info.batches_per_epoch;
     s->eval_timestamp = (struct et_timestamp){0};
     s->eval_enough = false;
     ET_TRY(eti_run(t, ET_EVENT_EVAL_START));
@@ -189,10 +183,25 @@ evaluate(struct et_trainer *t, struct eti_evaluator *e)
         et_log_emit(s->log, ET_RECORD_EVAL, &s->timestamp, e->config.label);
         e->last_batch = s->timestamp.batch;
     }
-    s->dataloader_label = label;
-    s->dataloader_len = length;
     eti_clock_skip(t, eti_monotonic(s->cx) - start);
     return ET_OK;
+}
+
+/* The state shows E's loader meanwhile, and no longer: its label may be the caller's. */
+static et_status
+evaluate(struct et_trainer *t, struct eti_evaluator *e)
+{
+    struct et_state *s = &t->state;
+    struct et_loader_info info;
+    const char *label = s->dataloader_label;
+    int64_t length = s->dataloader_len;
+    et_loader_get_info(e->config.loader, &info);
+    s->dataloader_label = e->config.label;
+    s->dataloader_len = info.batches_per_epoch;
+    et_status status = evaluate_shown(t, e);
+    s->dataloader_label = label;
+    s->dataloader_len = length;
+    return status;
 }
 
 et_status
@@ -284,11 +293,13 @@ evaluate_alone(struct et_trainer *t, int first)
         which[i] = true;
     if (!label) /* a trainer that has not been fitted */
         s->dataloader_label = t->evaluation.v[first].config.label;
-    ET_TRY(eti_run(t, ET_EVENT_EVAL_STANDALONE_START));
-    ET_TRY(evaluate_some(t, which));
-    ET_TRY(eti_run(t, ET_EVENT_EVAL_STANDALONE_END));
+    et_status status = eti_run(t, ET_EVENT_EVAL_STANDALONE_START);
+    if (status == ET_OK)
+        status = evaluate_some(t, which);
+    if (status == ET_OK)
+        status = eti_run(t, ET_EVENT_EVAL_STANDALONE_END);
     s->dataloader_label = label;
-    return ET_OK;
+    return status;
 }
 
 et_status
