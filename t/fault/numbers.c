@@ -244,6 +244,7 @@ test_lost_weight(void)
     ok(et_trainer_outcome(run.r.trainer) == ET_OUTCOME_UNSAVED &&
            newest_is_finite() == 3,
        "a weight that is not finite is never committed: the last checkpoint stands");
+    is_int(et_error_get(cx)->status, ET_OK, "and no error is left behind");
     saving_close(&run);
 }
 
