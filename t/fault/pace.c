@@ -49,6 +49,12 @@ look(void)
     return pthread_equal(pthread_self(), trains) ? now : (beside += .5);
 }
 
+static double
+wall(void)
+{
+    return 5000.25;
+}
+
 static void
 reach(const char *point)
 {
@@ -230,6 +236,141 @@ test_numbers(void)
     close_run();
 }
 
+/* ---- what asks for a save ---- */
+
+static int asked;                 /* by a signal, */
+static int64_t signal_at;         /* in that batch; */
+static int64_t ask_at, epoch_ask; /* by the program; at an epoch's end, after that */
+static int64_t first_bad, last_bad;
+static char due[128]; /* batches at whose end a hook was told of a save */
+
+static et_status
+ask(void *data, struct et_state *s, enum et_event event)
+{
+    const int64_t batch = s->timestamp.batch;
+    const size_t used = strlen(due);
+    (void)data;
+    if (s->checkpoint_due)
+        snprintf(due + used, sizeof due - used, "%s%s@%d", used ? " " : "",
+                 event == ET_EVENT_BATCH_CHECKPOINT ? "batch" : et_event_name(event),
+                 (int)batch);
+    if (event == ET_EVENT_BATCH_END && batch == ask_at)
+        ok(eti_ask_to_save(run.r.trainer), "a run that saves can be asked to");
+    if (event == ET_EVENT_EPOCH_END && batch == epoch_ask)
+        (void)eti_ask_to_save(run.r.trainer);
+    if (event == ET_EVENT_BATCH_END && batch == signal_at)
+        asked = 1;
+    return ET_OK;
+}
+
+static et_status
+spoil(struct et_algorithm *self, enum et_event event, struct et_state *s,
+      struct et_log *log)
+{
+    const int64_t batch = s->timestamp.batch + 1;
+    (void)self, (void)event, (void)log;
+    if (batch >= first_bad && batch <= last_bad)
+        s->loss = et_add_scalar(s->graph, s->loss, INFINITY);
+    return ET_OK;
+}
+
+static const struct et_algorithm_class spoiling = {
+    .info = {.name = "spoiling"}, .events = ET_ON(AFTER_LOSS), .apply = spoil};
+
+static void
+open_asked(struct et_checkpoint_config *to, struct et_algorithm **algorithms)
+{
+    static const struct et_trainer_steps steps = {.at_event = ask};
+    due[0] = '\0';
+    asked = 0;
+    to->asked = &asked;
+    prepare_run(to, NULL, 0);
+    run.r.config.steps = &steps;
+    run.r.config.algorithms = algorithms;
+    run.r.config.n_algorithms = 1;
+    run.r.config.nonfinite_action = ET_NONFINITE_SKIP;
+    start_run();
+}
+
+static void
+test_reasons(void)
+{
+    struct et_algorithm own = {.type = &spoiling, .cx = cx}, *algorithms[] = {&own};
+    struct et_checkpoint_config to = saves_to(dir, -1);
+    ask_at = 3;
+    signal_at = 5;
+    epoch_ask = 14;
+    first_bad = last_bad = 0;
+    to.only_at_end = false;
+    to.interval = ET_BATCHES(7);
+    open_asked(&to, algorithms);
+    need(cx, et_trainer_fit(run.r.trainer, ET_BATCHES(16)));
+    is_str(due, "batch@3 batch@5 batch@7 batch@14 batch@16",
+           "a save is due for its interval, when a signal or the program asks, and at "
+           "the end");
+    is_int(asked, 0, "a signal that was heeded is taken back");
+    close_run();
+
+    /* Batches 4 to 6 are not finite; an interval that was missed is not made up
+     * for, but a time of the list is. */
+    const struct et_time at[] = {ET_BATCHES(5), ET_BATCHES(9)};
+    ask_at = epoch_ask = signal_at = 0;
+    first_bad = 4;
+    last_bad = 6;
+    to.interval = ET_BATCHES(4);
+    to.at = at;
+    to.n_at = 2;
+    open_asked(&to, algorithms);
+    need(cx, et_trainer_fit(run.r.trainer, ET_BATCHES(11)));
+    is_str(due, "batch@7 batch@8 batch@9 batch@11",
+           "what is due behind a batch that is not finite waits for one that is");
+    close_run();
+    first_bad = 1;
+    last_bad = 100;
+    open_asked(&to, algorithms);
+    need(cx, et_trainer_fit(run.r.trainer, ET_BATCHES(3)));
+    is_str(due, "", "a run that has learned nothing saves nothing at its end");
+    close_run();
+    to.interval = ET_NEVER;
+    first_bad = last_bad = 0;
+    to.n_at = 0;
+    open_asked(&to, algorithms);
+    need(cx, et_trainer_fit(run.r.trainer, ET_BATCHES(9)));
+    is_str(due, "batch@9", "without an interval a run is saved at its end");
+    close_run();
+}
+
+/* ---- what a checkpoint says of itself ---- */
+
+static void
+test_manifest(void)
+{
+    struct et_checkpoint_config to = saves_to(dir, 2);
+    struct eti_checkpoint c;
+    char name[ETI_STEP_NAME];
+    to.incarnation = 3;
+    to.label = "{run_name}-{batch}";
+    to.recipe = "0123";
+    prepare_run(&to, NULL, 0);
+    run.r.config.run_name = "calm-heron";
+    start_run();
+    need(cx, et_trainer_fit(run.r.trainer, ET_BATCHES(10)));
+    need(cx, eti_store_read(cx, dir, eti_step_name(10, name), &c));
+    const struct eti_manifest *m = &c.manifest;
+    const int64_t counts[] = {m->incarnation,    m->step,   m->epoch,
+                              m->batch_in_epoch, m->sample, m->world_size};
+    static const int64_t want[] = {3, 10, 1, 3, 40, 1};
+    for (int i = 0; i < 6; i++)
+        is_int(counts[i], want[i], "number %d of a manifest is its own", i);
+    is_near(m->saved, 5000.25, 1e-9, "it has the time of day");
+    is_str(m->run_id, to.run_id, "the run's id");
+    is_str(m->run_name, "calm-heron", "its name");
+    is_str(m->recipe, "0123", "its recipe");
+    is_str(m->label, "calm-heron-10", "and a label");
+    eti_checkpoint_release(&c);
+    close_run();
+}
+
 /* ---- what is said of failures ---- */
 
 static void
@@ -368,6 +509,7 @@ main(void)
     cx = need_ctx();
     seams = eti_system;
     seams.monotonic = look;
+    seams.wall = wall;
     seams.reach = reach;
     seams.file.sync = sync_or_not;
     seams.file.rename = rename_slowly;
@@ -376,6 +518,8 @@ main(void)
     snprintf(dir, sizeof dir, "%s", path_to(scratch_folder(), "checkpoints"));
     test_pace();
     test_numbers();
+    test_reasons();
+    test_manifest();
     test_failures();
     test_behind_each_other();
     test_outcomes();

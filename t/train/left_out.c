@@ -21,13 +21,16 @@ static const char recipe[] =
     "optimizer: {name: adam, lr: 0.01}\n";
 
 static char said[512];
+static int n_said;
 
 static void
 keep_warning(void *data, enum et_log_level level, const char *text)
 {
     (void)data;
-    if (level == ET_LOG_WARN)
-        snprintf(said, sizeof said, "%s", text);
+    if (level != ET_LOG_WARN)
+        return;
+    snprintf(said, sizeof said, "%s", text);
+    n_said++;
 }
 
 /* Trains up to batch STOP (0: all 8), from a checkpoint where RESUMED. Returns how fit
@@ -85,10 +88,13 @@ static void
 test_left_out(struct et_ctx *cx)
 {
     static const char *const some[] = {"state/optimizer/exp_avg*", NULL},
-                             *const wrong[] = {"optimiser/*", NULL};
+                             *const wrong[] = {"optimiser/*", NULL},
+                             *const two[] = {"state/optimizer/exp_avg*", "optimiser/*",
+                                             NULL};
     struct et_checkpoint_config all = saving("all", NULL, NULL),
                                 less = saving("less", some, NULL),
-                                none = saving("none", wrong, NULL);
+                                none = saving("none", wrong, NULL),
+                                both = saving("both", two, NULL);
     need(cx, train(cx, &all, 4, false));
     need(cx, train(cx, &less, 4, false));
     ok(count(cx, all.directory, "optimizer/exp_avg") > 0 &&
@@ -104,6 +110,11 @@ test_left_out(struct et_ctx *cx)
     need(cx, train(cx, &none, 4, false));
     is_str(said, "checkpoint.ignore_keys: nothing is called 'optimiser/*'",
            "a pattern that fits nothing is said");
+    n_said = 0;
+    need(cx, train(cx, &both, 0, false));
+    is_str(said, "checkpoint.ignore_keys: nothing is called 'optimiser/*'",
+           "also beside one that fits");
+    is_int(n_said, 1, "and once, however often is saved");
 }
 
 static void
@@ -126,6 +137,31 @@ test_latest(struct et_ctx *cx)
     is_link(to.directory, "step-000000000008", "and to the next, when that is whole");
 }
 
+/* A link that would stand in the way of a checkpoint, or elsewhere. */
+static void
+test_names(struct et_ctx *cx)
+{
+    static const struct {
+        const char *latest;
+        bool fine;
+    } row[] = {{NULL, true},    {"newest", true},
+               {"step", true},  {"", false},
+               {".new", false}, {"a/b", false},
+               {"/tmp", false}, {"step-000000000004", false},
+               {"st.ep", true}, {"..", false}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct et_checkpoint_config to = saving("names", NULL, row[i].latest);
+        struct recipe_run r;
+        recipe_prepare(&r, cx, recipe,
+                       &(struct recipe_choice){.device = "ref", .checkpoint = &to});
+        const et_status status = et_trainer_new(cx, &r.parts.config, &r.trainer);
+        is_int(status, row[i].fine ? ET_OK : ET_EINVAL, "a link called '%s'",
+               row[i].latest ? row[i].latest : "NULL");
+        et_error_clear(cx);
+        recipe_close(&r);
+    }
+}
+
 int
 main(void)
 {
@@ -133,6 +169,7 @@ main(void)
     et_ctx_set_log(cx, ET_LOG_WARN, keep_warning, NULL);
     test_left_out(cx);
     test_latest(cx);
+    test_names(cx);
     et_ctx_free(&cx);
     return done();
 }

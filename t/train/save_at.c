@@ -86,6 +86,11 @@ main(void)
     to = saving("never", ET_NEVER, one, 1);
     train(cx, &to, 0, false);
     are(cx, to.directory, "20 4", "a list needs no interval");
+    const struct et_time between[] = {{90, ET_TIME_SAMPLE}, {.36, ET_TIME_DURATION}};
+    to = saving("between", ET_NEVER, between, 2);
+    train(cx, &to, 0, false);
+    are(cx, to.directory, "20 12 8",
+        "a time between two batches has come with the second of them");
     to = saving("all", ET_EPOCHS(1), one, 1);
     to.keep = -1;
     train(cx, &to, 0, false);
