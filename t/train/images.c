@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/library/tracked.h"
+#include "core/trainer/trainer_impl.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 #include "t/train/fixture.h"
@@ -123,6 +124,28 @@ test_run(struct et_ctx *cx, int64_t accum)
            access(path_of("train-ba000000002.png"), F_OK) != 0 &&
            access(path_of("train-ba000000004.png"), F_OK) != 0,
        "every second batch, no other");
+    run_close(&r);
+    et_callback_free(&c);
+}
+
+/* Batches of 5 are evaluated in pieces of 3 and 2, as where memory is short. */
+static void
+test_pieces(struct et_ctx *cx)
+{
+    struct et_callback *c = MAKE(cx, "num_images", "4");
+    struct picture p;
+    struct run r;
+    run_open(&r, cx,
+             &(struct run_setup){.n = 10,
+                                 .batch_size = 5,
+                                 .callbacks = &c,
+                                 .n_callbacks = 1,
+                                 .evaluate = true});
+    r.trainer->evaluation.split = 2;
+    need(cx, et_trainer_eval(r.trainer));
+    ok(picture_open(&p, "eval-ba000000000.png") && p.width == 3 * 8 + 2 * 2,
+       "of a batch in pieces the first one is shown");
+    free(p.rgb);
     run_close(&r);
     et_callback_free(&c);
 }
@@ -261,6 +284,7 @@ main(void)
     struct et_alloc_stats stats;
     test_run(cx, 1);
     test_run(cx, 2);
+    test_pieces(cx);
     test_segmentation(cx);
     test_tracker(cx);
     remove_folder("images");

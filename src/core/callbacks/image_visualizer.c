@@ -264,6 +264,13 @@ write_picture(struct et_callback *self, const char *whose, const struct et_state
 
 /* ---- events ---- */
 
+/* Is this the first piece of an evaluation's first batch? */
+static bool
+is_first(const struct et_state *s)
+{
+    return s->eval_timestamp.batch == 0 && s->batch.first_row == 0;
+}
+
 static et_status
 open_folder(struct et_callback *self)
 {
@@ -321,12 +328,9 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
     case ET_EVENT_BATCH_END:
         return end_batch(self, s, log);
     case ET_EVENT_EVAL_BEFORE_FORWARD:
-        return o->mode == INPUT && s->eval_timestamp.batch == 0 ? take_all(self, s)
-                                                                : ET_OK;
+        return o->mode == INPUT && is_first(s) ? take_all(self, s) : ET_OK;
     case ET_EVENT_EVAL_AFTER_FORWARD:
-        return o->mode == SEGMENTATION && s->eval_timestamp.batch == 0
-                   ? take_all(self, s)
-                   : ET_OK;
+        return o->mode == SEGMENTATION && is_first(s) ? take_all(self, s) : ET_OK;
     default:
         return write_picture(self, s->dataloader_label, s, log);
     }
