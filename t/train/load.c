@@ -382,6 +382,91 @@ test_algorithms(struct et_ctx *cx)
     is_int(n, 0, "nor one that is not known at all");
 }
 
+/* A checkpoint of a run of resnet8 with the algorithm NAME alone. */
+static void
+save_with(struct et_ctx *cx, const char *name)
+{
+    struct et_checkpoint_config to = saves_to(dir, 1);
+    struct et_algorithm *a = algorithm(cx, name, OPTIONS());
+    const struct saving_setup setup = {
+        .checkpoint = &to,
+        .model = "resnet8",
+        .algorithms = &a,
+        .n_algorithms = 1,
+    };
+    struct saving_run s;
+    et_status status;
+    remove_tree(dir);
+    if (!saving_open(&s, cx, &setup, &status))
+        bail("%s", take_error(cx));
+    saving_train(&s, 1);
+    saving_close(&s);
+    et_algorithm_free(&a);
+}
+
+/* Those that had joined come back by themselves, others if the model was made with
+ * them. */
+static void
+test_joined(struct et_ctx *cx)
+{
+    static const char *const exclude[] = {"label_smoothing", NULL};
+    struct et_load_config from = {.directory = dir};
+    int n;
+    save_with(cx, "label_smoothing");
+    is_int(begin_with(cx, NULL, NULL, &from, &n), 1, "a run goes on without one");
+    is_int(n, 0, "that changes no model, and does not get it");
+    reseal(dir, 1, "\"name\": \"label_smoothing\"",
+           "\"joined\": true, \"name\": \"label_smoothing\"");
+    is_int(begin_with(cx, NULL, NULL, &from, &n), 1, "one with one that had joined");
+    is_int(n, 1, "has it");
+    is_str(warnings, "", "without a word");
+    is_int(begin_with(cx, "label_smoothing", OPTIONS(), &from, &n), 1,
+           "one that has it already");
+    is_int(n, 1, "has it once");
+    from.exclude = exclude;
+    is_int(begin_with(cx, NULL, NULL, &from, &n), 1, "where it is excluded");
+    is_int(n, 0, "it stays away");
+    from.exclude = NULL;
+    from.weights_only = true;
+    is_int(begin_with(cx, NULL, NULL, &from, &n), 0, "who takes the weights alone");
+    is_int(n, 0, "takes what had joined no more than the rest");
+    is_str(warnings, "", "and is not told of it");
+
+    save_with(cx, "blurpool");
+    reseal(dir, 1, "\"min_channels\"", "\"min_channelz\"");
+    from.weights_only = false;
+    (void)begin_with(cx, "blurpool", OPTIONS(), &from, &n);
+    ok(strstr(warnings, "blurpool.min_channels is 16 here and was not there where the "
+                        "checkpoint was saved"),
+       "an option that was not there then is named: %s", warnings);
+    from.lenient = from.weights_only = true;
+    is_int(begin_with(cx, NULL, NULL, &from, &n), 0,
+           "who is content with less goes on without one that is not known here");
+    is_int(et_error_get(cx)->status, ET_OK, "and no error is left behind");
+    reseal(dir, 1, "\"min_channelz\"", "\"min_channels\"");
+    reseal(dir, 1, "\"name\": \"blurpool\"",
+           "\"joined\": true, \"name\": \"blurpool\"");
+    from.weights_only = true;
+    (void)begin_with(cx, NULL, NULL, &from, &n);
+    et_error_clear(cx);
+    ok(n == 1 && strstr(warnings, "blurpool was added: it had joined the run that the "
+                                  "checkpoint is of"),
+       "weights that were made with one that had joined come with it");
+}
+
+/* The newest whose file is gone is no reason not to go on. */
+static void
+test_gone(struct et_ctx *cx)
+{
+    const struct et_load_config from = {.directory = dir};
+    char name[ETI_STEP_NAME];
+    make_three(cx, &plain, NULL);
+    remove_tree(
+        path_to(path_to(dir, eti_step_name(6, name)), "model-00000.safetensors"));
+    is_int(begin_from(cx, plain, &from, NULL), 4,
+           "after one whose file is gone the next older is taken");
+}
+
 int
 main(void)
 {
@@ -395,6 +480,8 @@ main(void)
     test_weights(cx);
     test_ignore(cx);
     test_algorithms(cx);
+    test_joined(cx);
+    test_gone(cx);
     remove_tree(dir);
     is_int(count_descriptors(), before, "no descriptor is left");
     et_alloc_get_stats(cx, &stats);
