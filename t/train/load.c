@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Beginning from a checkpoint: which one is taken, what is said about the others, what
  * must fit, and what may be left out. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -454,17 +455,63 @@ test_joined(struct et_ctx *cx)
        "weights that were made with one that had joined come with it");
 }
 
-/* The newest whose file is gone is no reason not to go on. */
+/* Opens a run of SETUP from FROM, which is refused with STATUS and CODE. */
 static void
-test_gone(struct et_ctx *cx)
+is_refused(struct et_ctx *cx, struct saving_setup setup,
+           const struct et_load_config *from, et_status status, int code,
+           const char *what)
 {
-    const struct et_load_config from = {.directory = dir};
+    is_int(begin_from(cx, setup, from, NULL), -1, "%s is refused", what);
+    ok(et_error_get(cx)->status == status && (int)et_error_get(cx)->code == code,
+       "with the status and the code that tell so: %d, %d",
+       (int)et_error_get(cx)->status, (int)et_error_get(cx)->code);
+    et_error_clear(cx);
+}
+
+static struct eti_seams seams;
+static int broken; /* files of models that the disk cannot read */
+
+static int
+open_or_not(int folder, const char *path, int flags, mode_t mode)
+{
+    if (!strstr(path, "model-00000") || broken == 0)
+        return eti_system.file.open(folder, path, flags, mode);
+    broken--;
+    errno = EIO;
+    return -1;
+}
+
+/* Why a checkpoint will not do, for programs. */
+static void
+test_reasons(struct et_ctx *cx)
+{
+    struct et_load_config from = {.directory = dir};
     char name[ETI_STEP_NAME];
+    remove_tree(dir);
+    is_refused(cx, plain, &from, ET_ENOENT, ET_E_NO_CHECKPOINT, "what is not there");
     make_three(cx, &plain, NULL);
-    remove_tree(
-        path_to(path_to(dir, eti_step_name(6, name)), "model-00000.safetensors"));
+    is_refused(cx, (struct saving_setup){.n = 12}, &from, ET_EINVAL, ET_E_CHECKPOINT,
+               "other data");
+    is_refused(cx, (struct saving_setup){.hidden = "9"}, &from, ET_EFORMAT,
+               ET_E_CHECKPOINT, "another model");
+    seams = eti_system;
+    seams.file.open = open_or_not;
+    eti_ctx_set_seams(cx, &seams);
+    broken = 1;
     is_int(begin_from(cx, plain, &from, NULL), 4,
-           "after one whose file is gone the next older is taken");
+           "after one that cannot be read the next older is taken");
+    broken = 100;
+    from.name = "step-000000000006";
+    is_refused(cx, plain, &from, ET_EIO, ET_E_CHECKPOINT, "one that cannot be read");
+    broken = 0;
+    from.name = NULL;
+    for (int64_t step = 4; step > 0; step -= 2) {
+        reseal(dir, step, "\"world_size\": 1", "\"world_size\": 2");
+        from.name = eti_step_name(step, name);
+        is_int(begin_from(cx, plain, &from, NULL), -1, "one of two ranks is refused");
+        ok(strstr(take_error(cx), "saved with 2 ranks, started with 1: use -n 2"),
+           "with what to do");
+    }
 }
 
 int
@@ -481,7 +528,7 @@ main(void)
     test_ignore(cx);
     test_algorithms(cx);
     test_joined(cx);
-    test_gone(cx);
+    test_reasons(cx);
     remove_tree(dir);
     is_int(count_descriptors(), before, "no descriptor is left");
     et_alloc_get_stats(cx, &stats);
