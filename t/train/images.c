@@ -2,13 +2,16 @@
 /* image_visualizer: the pictures that it writes, pixel by pixel. prediction_tracker:
  * which samples it follows. */
 #include <dirent.h>
+#include <math.h>
 #include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "core/image/class_color.h"
 #include "core/library/tracked.h"
+#include "core/trainer/log.h"
 #include "core/trainer/trainer_impl.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -99,11 +102,13 @@ wrong_pixels(const struct picture *p, int i)
 static void
 test_run(struct et_ctx *cx, int64_t accum)
 {
-    struct et_callback *c = MAKE(cx, "interval", "2ba", "num_images", "3");
+    struct et_callback *c = MAKE(cx, "interval", "2ba", "num_images", "4");
     struct picture p;
     struct run r;
     run_open(&r, cx,
              &(struct run_setup){
+                 .n = 10,
+                 .batch_size = 5,
                  .callbacks = &c,
                  .n_callbacks = 1,
                  .grad_accum = accum,
@@ -112,13 +117,13 @@ test_run(struct et_ctx *cx, int64_t accum)
     need(cx, et_trainer_fit(r.trainer, ET_BATCHES(4)));
     ok(picture_open(&p, "eval-ba000000002.png"),
        "an evaluation's first batch is there");
-    ok(p.width == 3 * 8 + 2 * 2 && p.height == 6, "three images side by side");
-    for (int i = 0; i < 3; i++)
+    ok(p.width == 4 * 8 + 3 * 2 && p.height == 6, "four images side by side");
+    for (int i = 0; i < 4; i++)
         is_int(wrong_pixels(&p, i), 0, "image %d shows sample %d", i, i);
     free(p.rgb);
     ok(picture_open(&p, "train-ba000000001.png"), "so is batch 1 of training");
-    is_int(p.width, (int)(accum == 2 ? 2 : 3) * 10 - 2,
-           "with as many images as the first microbatch has, at most three");
+    is_int(p.width, (int)(accum == 2 ? 3 : 4) * 10 - 2,
+           "with as many images as the first microbatch has, at most four");
     free(p.rgb);
     ok(access(path_of("train-ba000000003.png"), F_OK) == 0 &&
            access(path_of("train-ba000000002.png"), F_OK) != 0 &&
@@ -126,6 +131,38 @@ test_run(struct et_ctx *cx, int64_t accum)
        "every second batch, no other");
     run_close(&r);
     et_callback_free(&c);
+}
+
+/* The batches of two epochs of two that have pictures, a bit each. */
+static int
+pictures_every(struct et_ctx *cx, const char *interval)
+{
+    struct et_callback *c = MAKE(cx, "interval", interval);
+    struct run r;
+    char name[64];
+    int shown = 0;
+    run_open(&r, cx, &(struct run_setup){.callbacks = &c, .n_callbacks = 1});
+    for (int ba = 1; ba <= 4; ba++) {
+        snprintf(name, sizeof name, "train-ba%09d.png", ba);
+        unlink(path_of(name));
+    }
+    need(cx, et_trainer_fit(r.trainer, ET_EPOCHS(2)));
+    for (int ba = 1; ba <= 4; ba++) {
+        snprintf(name, sizeof name, "train-ba%09d.png", ba);
+        shown |= (access(path_of(name), F_OK) == 0) << (ba - 1);
+    }
+    run_close(&r);
+    et_callback_free(&c);
+    return shown;
+}
+
+static void
+test_intervals(struct et_ctx *cx)
+{
+    is_int(pictures_every(cx, "1ba"), 15, "each batch has a picture");
+    is_int(pictures_every(cx, "3ba"), 9, "each third has");
+    is_int(pictures_every(cx, "1ep"), 5, "of each epoch the first batch has");
+    is_int(pictures_every(cx, "2ep"), 1, "of each second one");
 }
 
 /* Batches of 5 are evaluated in pieces of 3 and 2, as where memory is short. */
@@ -199,6 +236,153 @@ test_segmentation(struct et_ctx *cx)
            is_colour(&p, 6, 4, 128, 128, 0),
        "what it should have given; ignored pixels are white");
     free(p.rgb);
+    c->type->close(c);
+    et_callback_free(&c);
+    for (int i = 0; i < 3; i++)
+        et_tensor_free(&leaves[i]);
+    run_close(&r);
+}
+
+/* Value K of image I, on channel C of it: no two are the same, and none is 0. */
+static float
+value_of(int i, int c, int k)
+{
+    return (float)(3 + i + (7 * k + 31 * c + 13 * i) % 61);
+}
+
+/* The bytes of a pixel of image I that differ from its value, stretched from the
+ * image's least to its greatest. */
+static int
+wrong_bytes(const struct picture *p, int i, int channels, int k, int width)
+{
+    float least = 1e9f, most = 0;
+    int wrong = 0;
+    for (int c = 0; c < channels; c++)
+        for (int m = 0; m < 9 * width; m++) {
+            least = fminf(least, value_of(i, c, m));
+            most = fmaxf(most, value_of(i, c, m));
+        }
+    const unsigned char *got = at(p, k / width, (width + 2) * i + k % width);
+    for (int b = 0; b < 3; b++) {
+        const float v = value_of(i, channels < 3 ? 0 : b, k);
+        wrong += fabsf((float)got[b] - 255 * (v - least) / (most - least)) > 1;
+    }
+    return wrong;
+}
+
+/* Two images of 9 x 3 pixels, with classes of 4 x 5 pixels. */
+static void
+test_shapes(struct et_ctx *cx, int channels)
+{
+    enum { N = 2, H = 9, W = 3, PIXELS = H * W };
+    float x[N * 4 * PIXELS];
+    int32_t classes[N * 20];
+    float scores[N * 7 * 20] = {0};
+    const struct eti_logged_picture *logged;
+    struct et_callback *c = MAKE(cx, "mode", "segmentation");
+    struct picture p;
+    struct run r;
+    int wrong = 0, n;
+    for (int i = 0; i < N * channels * PIXELS; i++)
+        x[i] = value_of(i / PIXELS / channels, i / PIXELS % channels, i % PIXELS);
+    for (int i = 0; i < N * 20; i++)
+        classes[i] = i % 21;
+    for (int i = 0; i < N * 20; i++) /* the model gives 5, 6, 0, 1... */
+        scores[(i / 20 * 7 + (i + 5) % 7) * 20 + i % 20] = 2;
+    run_open(&r, cx, &(struct run_setup){0});
+    struct et_state s = *r.state;
+    struct et_tensor *leaves[] = {
+        leaf(&s, ET_F32, ET_SHAPE(N, channels, H, W), x),
+        leaf(&s, ET_I32, ET_SHAPE(N, 4, 5), classes),
+        leaf(&s, ET_F32, ET_SHAPE(N, 7, 4, 5), scores),
+    };
+    s.batch = (struct et_samples){.x = leaves[0], .target = leaves[1], .n = N};
+    s.outputs = leaves[2];
+    s.dataloader_label = "odd";
+    s.timestamp.batch = channels;
+    need(cx, c->type->run(c, ET_EVENT_INIT, &s, s.log));
+    et_graph_reset(s.graph);
+    need(cx, c->type->run(c, ET_EVENT_EVAL_AFTER_FORWARD, &s, s.log));
+    need(cx, et_eval(s.graph, NULL, 0));
+    need(cx, c->type->run(c, ET_EVENT_EVAL_BATCH_END, &s, s.log));
+    char name[64];
+    snprintf(name, sizeof name, "odd-ba%09d.png", channels);
+    ok(picture_open(&p, name) && p.width == 12 && p.height == 21,
+       "%d channels: as wide and high as its rows are", channels);
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < PIXELS; k++)
+            wrong += wrong_bytes(&p, i, channels, k, W);
+    is_int(wrong, 0, "each pixel of two images is where and what it was");
+    for (int i = 0; i < N * 20; i++) {
+        uint8_t want[3];
+        eti_voc_color((i + 5) % 7, want);
+        wrong += memcmp(at(&p, 11 + i % 20 / 5, i / 20 * 7 + i % 5), want, 3) != 0;
+        eti_voc_color(classes[i], want);
+        wrong += memcmp(at(&p, 17 + i % 20 / 5, i / 20 * 7 + i % 5), want, 3) != 0;
+    }
+    is_int(wrong, 0, "so is each class");
+    logged = eti_log_pictures(s.log, &n);
+    ok(n > 0 && logged[n - 1].width == 12 && logged[n - 1].height == 21,
+       "and loggers are told of the picture");
+    free(p.rgb);
+    s.timestamp.batch = 900 + channels; /* a batch of which nothing was taken */
+    need(cx, c->type->run(c, ET_EVENT_EVAL_BATCH_END, &s, s.log));
+    snprintf(name, sizeof name, "odd-ba%09d.png", 900 + channels);
+    ok(access(path_of(name), F_OK) != 0, "no batch shows another's picture");
+    c->type->close(c);
+    et_callback_free(&c);
+    for (int i = 0; i < 3; i++)
+        et_tensor_free(&leaves[i]);
+    run_close(&r);
+}
+
+/* What is no image, or has no classes, has no picture; one that cannot be written is
+ * said once. */
+static int warnings;
+
+static void
+count_texts(struct et_sink *sink, const struct et_record *r)
+{
+    (void)sink;
+    warnings += r->kind == ET_RECORD_LOG && r->level == ET_LOG_WARN;
+}
+
+static void
+test_none(struct et_ctx *cx)
+{
+    static const float x[24] = {1, 2, 3};
+    static struct et_sink sink = {.write = count_texts};
+    struct et_callback *c = MAKE(cx, "mode", "segmentation");
+    struct run r;
+    run_open(&r, cx, &(struct run_setup){.sink = &sink});
+    struct et_state s = *r.state;
+    struct et_tensor *leaves[] = {
+        leaf(&s, ET_F32, ET_SHAPE(2, 1, 1, 1), x),
+        leaf(&s, ET_F32, ET_SHAPE(2, 3, 2, 2), x),
+        leaf(&s, ET_I32, ET_SHAPE(2, 2, 2), x),
+    };
+    s.dataloader_label = "none";
+    need(cx, c->type->run(c, ET_EVENT_INIT, &s, s.log));
+    for (int i = 0; i < 3; i++) {
+        s.batch = (struct et_samples){
+            .x = leaves[i == 0 ? 0 : 1], .target = i == 1 ? NULL : leaves[2], .n = 2};
+        s.outputs = leaves[1];
+        if (i == 2)
+            s.dataloader_label = "no/where";
+        et_graph_reset(s.graph);
+        need(cx, c->type->run(c, ET_EVENT_EVAL_AFTER_FORWARD, &s, s.log));
+        need(cx, et_eval(s.graph, NULL, 0));
+        need(cx, c->type->run(c, ET_EVENT_EVAL_BATCH_END, &s, s.log));
+        ok(access(path_of("none-ba000000000.png"), F_OK) != 0, "case %d has no picture",
+           i);
+        is_int(warnings, i == 2, "and is said if somebody should know");
+        is_int(et_error_get(cx)->status, ET_OK, "without an error");
+    }
+    et_graph_reset(s.graph);
+    need(cx, c->type->run(c, ET_EVENT_EVAL_AFTER_FORWARD, &s, s.log));
+    need(cx, et_eval(s.graph, NULL, 0));
+    need(cx, c->type->run(c, ET_EVENT_EVAL_BATCH_END, &s, s.log));
+    is_int(warnings, 1, "once");
     c->type->close(c);
     et_callback_free(&c);
     for (int i = 0; i < 3; i++)
@@ -284,8 +468,12 @@ main(void)
     struct et_alloc_stats stats;
     test_run(cx, 1);
     test_run(cx, 2);
+    test_intervals(cx);
     test_pieces(cx);
+    test_none(cx);
     test_segmentation(cx);
+    for (int channels = 1; channels <= 4; channels++)
+        test_shapes(cx, channels);
     test_tracker(cx);
     remove_folder("images");
     remove_folder("predictions");

@@ -174,6 +174,7 @@ profiled(struct et_ctx *cx, struct et_recipe_profiler schedule, bool evaluate)
                  .n_callbacks = 3,
              });
     need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+    ok(!et_ctx_tracer(cx), "behind its end nothing of a run is traced");
     struct watcher seen = *(struct watcher *)callback[2]->state;
     run_close(&r);
     et_algorithm_free(&smoothing);
@@ -249,7 +250,105 @@ test_evaluation(struct et_ctx *cx)
     rmdir(path_of(""));
 }
 
+/* The batches that schedules choose of two epochs of four. */
+static void
+test_schedules(struct et_ctx *cx)
+{
+    static const struct {
+        struct et_recipe_profiler schedule;
+        const char *files; /* with how many batches each has */
+    } rows[] = {
+        {{.skip_first = 2, .wait = 1, .warmup = 1, .active = 2, .repeat = 1},
+         "ep1-ba5:2"},
+        {{.skip_first = 1, .wait = 1, .warmup = 2, .active = 1}, "ep1-ba5:1"},
+        {{.active = 3, .repeat = 2}, "ep0-ba1:3 ep0-ba4:3"},
+        {{.wait = 2, .active = 1, .repeat = 2}, "ep0-ba3:1 ep1-ba6:1"},
+        {{.skip_first = 3, .warmup = 1, .active = 1, .repeat = 3},
+         "ep1-ba5:1 ep1-ba7:1"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char got[128] = "";
+        profiled(cx, rows[i].schedule, false);
+        for (int ba = 1; ba <= 8; ba++) {
+            char name[64];
+            const size_t used = strlen(got);
+            snprintf(name, sizeof name, "ep%d-ba%d-rank0.json", (ba - 1) / 4, ba);
+            struct trace t = take(name);
+            if (t.events)
+                snprintf(got + used, sizeof got - used, "%sep%d-ba%d:%d",
+                         used ? " " : "", (ba - 1) / 4, ba,
+                         count_of(&t, "event/batch"));
+            json_decref(t.events);
+        }
+        is_str(got, rows[i].files, "schedule %d traces its batches", (int)i);
+        ok(rmdir(path_of("")) == 0, "and no others");
+    }
+}
+
+/* Where a run is made again its traces take the place of those before. */
+static void
+test_again(struct et_ctx *cx)
+{
+    for (int i = 0; i < 2; i++)
+        profiled(cx, (struct et_recipe_profiler){.active = 1, .repeat = 1}, false);
+    struct trace t = take("ep0-ba1-rank0.json");
+    is_int(count_of(&t, "event/batch"), 1, "a trace is of the newest run alone");
+    json_decref(t.events);
+    rmdir(path_of(""));
+}
+
 /* ---- spans of one's own ---- */
+
+/* Spans that lie deeper than is kept, and pairs of one name. */
+static void
+test_nesting(struct et_ctx *cx)
+{
+    enum { DEEP = 40 };
+    struct et_callback *c;
+    struct run r;
+    const struct et_recipe_profiler all = {.active = 1, .repeat = 1};
+    const char *inside = NULL;
+    size_t i;
+    json_t *e;
+    int depth = 0;
+    run_open(&r, cx, &(struct run_setup){0});
+    need(cx, et_profiler_new(cx, &all, scratch_folder(), &c));
+    need(cx, c->type->run(c, ET_EVENT_BEFORE_DATALOADER, r.state, r.state->log));
+    et_span_begin(cx, "a", "one", NULL);
+    et_span_begin(cx, "b", "one", "\x7f\x80");
+    et_span_begin(cx, "b", "inner", NULL);
+    et_span_end(cx, "a", "one");
+    et_span_begin(cx, "c", "outside", NULL);
+    for (int k = 0; k < DEEP; k++) {
+        char name[16];
+        snprintf(name, sizeof name, "deep %d", k);
+        et_span_begin(cx, "d", name, NULL);
+    }
+    et_span_end(cx, "c", "outside");
+    c->type->close(c);
+    struct trace t = take("ep0-ba1-rank0.json");
+    json_array_foreach(t.events, i, e)
+    {
+        const char *how = json_string_value(json_object_get(e, "ph"));
+        const char *name = json_string_value(json_object_get(e, "name"));
+        if (strcmp(name, "outside") == 0 && !inside)
+            inside = depth ? "yes" : "no";
+        depth += strcmp(how, "B") == 0;
+        depth -= strcmp(how, "E") == 0;
+        if (strcmp(name, "one") == 0 && json_object_get(e, "args"))
+            is_str(json_string_value(
+                       json_object_get(json_object_get(e, "args"), "detail")),
+                   "??", "what is no plain text is shown as such");
+    }
+    is_str(inside, "no", "a span ends with the end of the one that it is in");
+    is_int(t.begins, 3 + DEPTH, "spans are kept as deep as there is room");
+    is_int(t.ends, 3 + DEPTH, "and all of them end");
+    is_int(t.bad_ends + t.depth, 0, "in their order");
+    json_decref(t.events);
+    et_callback_free(&c);
+    run_close(&r);
+    rmdir(path_of(""));
+}
 
 static void
 test_marks(struct et_ctx *cx)
@@ -304,6 +403,9 @@ main(void)
     test_steps(cx);
     test_cycles(cx);
     test_evaluation(cx);
+    test_schedules(cx);
+    test_again(cx);
+    test_nesting(cx);
     test_marks(cx);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
