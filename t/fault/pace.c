@@ -481,6 +481,42 @@ test_outcomes(void)
         }
 }
 
+static et_status
+fail(void *data, struct et_state *s, enum et_event event)
+{
+    (void)data;
+    if (event != ET_EVENT_BATCH_END || s->timestamp.batch != 2)
+        return ET_OK;
+    et_status status = ET_FAIL(s->cx, ET_EINVAL, "a hook of batch 2 fails");
+    et_error_set_code(s->cx, ET_E_CHECKPOINT);
+    et_hint(s->cx, "ask another one");
+    return status;
+}
+
+/* What ends a run is told whole, whatever a save that goes on has to say. */
+static void
+test_broken_off(void)
+{
+    static const struct plan plan[] = {{0, 0, EIO}, {0, 0, EIO}};
+    static const struct et_trainer_steps steps = {.at_event = fail};
+    struct et_checkpoint_config to = saves_to(dir, 2);
+    to.only_at_end = false;
+    to.interval = ET_BATCHES(1);
+    beside_training = true;
+    prepare_run(&to, plan, 2);
+    run.r.config.steps = &steps;
+    start_run();
+    is_int(et_trainer_fit(run.r.trainer, ET_BATCHES(5)), ET_EINVAL, "a run fails");
+    beside_training = false;
+    is_str(told, "begun@1 failed@2", "while it saves, which fails as well");
+    const struct et_error *error = et_error_get(cx);
+    is_str(error->message, "a hook of batch 2 fails", "and says why it did");
+    is_str(error->hint, "ask another one", "with what to do");
+    is_int((int)error->code, ET_E_CHECKPOINT, "and the code");
+    et_error_clear(cx);
+    close_run();
+}
+
 /* ---- by the program ---- */
 
 /* et_trainer_save says what became of it, and saves nothing twice. */
@@ -523,6 +559,7 @@ main(void)
     test_failures();
     test_behind_each_other();
     test_outcomes();
+    test_broken_off();
     test_asked();
     remove_tree(dir);
     et_alloc_get_stats(cx, &stats);

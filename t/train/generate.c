@@ -15,7 +15,7 @@
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
-enum { V = 256, T = 20, DRAWS = 4000 };
+enum { V = 256, T = 24, DRAWS = 4000 };
 
 static struct et_ctx *cx;
 static struct et_device *dev;
@@ -33,7 +33,8 @@ build(struct et_ctx *c, struct et_model *m, const void *options,
 {
     (void)options;
     m->num_classes = facts->vocab_size;
-    return ET_NEW(c, &m->root, embedding, .num_embeddings = V, .features = V);
+    return ET_NEW(c, &m->root, embedding, .num_embeddings = facts->vocab_size,
+                  .features = facts->vocab_size);
 }
 
 static const struct et_model_class table_model = {
@@ -105,6 +106,12 @@ test_text(void)
     follow('c', 'd', 0.6);
     follow('c', 'e', 0.4);
     follow('d', 'd', 0.9);
+    follow('x', 0xe2, 0.9);
+    follow(0xe2, 'b', 0.05);
+    follow('y', 0xf0, 0.9);
+    follow(0xf0, 0x9f, 0.9);
+    follow(0x9f, 0x98, 0.9);
+    follow(0x98, 0x80, 0.9);
     set_table();
     ok(is_text("a", 3, "a\xe2\x82\xac"), "three bytes are one character");
     ok(is_text("a", 2, "a"), "one that was begun is left out");
@@ -114,9 +121,41 @@ test_text(void)
                "b\xef\xbf\xbd"
                "c"),
        "as is a beginning that something else follows");
+    ok(is_text("y", 4, "y\xf0\x9f\x98\x80"), "four bytes are one character too");
+    ok(is_text("y", 3, "y"), "which may have begun");
+    table[0xe2][0x82] = -60;
+    set_table();
+    ok(is_text("x", 2,
+               "x\xef\xbf\xbd"
+               "b"),
+       "nothing behind a beginning is lost");
     ok(is_text("c", 3, "cddd"), "the likeliest comes at a temperature of 0");
     ok(is_text("abcabcabcabcabcabcabcabcabc", 1, "abcabcabcabcabcabcabcabcabcd"),
        "a prompt may be longer than the model looks back");
+}
+
+/* A model that has more tokens than the tokenizer: the others are never drawn. */
+static void
+test_more_tokens(void)
+{
+    enum { MORE = V + 4 };
+    static float scores[MORE * MORE];
+    const struct et_model_facts facts = {.vocab_size = MORE, .seq_len = T};
+    struct et_model *other, *was = model;
+    struct eti_generator *first = generator;
+    need(cx, et_model_new(cx, &table_model, NULL, &facts, &other));
+    need(cx, et_module_bind(cx, other->root, dev, ET_PARAM | ET_BUFFER, 3));
+    for (int i = V; i < MORE; i++)
+        scores['e' * MORE + i] = (float)i;
+    scores['e' * MORE + 'f'] = 1;
+    need(cx, et_model_set_param(other, "weight", scores, MORE * MORE));
+    model = other;
+    need(cx, eti_generator_new(cx, dev, other, T, &generator));
+    ok(is_text("e", 1, "ef"), "tokens that have no text are not drawn");
+    eti_generator_free(&generator);
+    et_model_free(&other);
+    model = was;
+    generator = first;
 }
 
 static void
@@ -191,6 +230,45 @@ test_draws(void)
     ok(near(share, 1, 0, 0), "one that the first has leaves it alone");
     count(&(struct eti_generate){.temperature = 1, .top_p = 0.7, .top_k = 2}, share);
     ok(near(share, 0.625, 0.375, 0), "top-p is of what top-k leaves");
+    count(&(struct eti_generate){.temperature = 1, .top_p = 1, .top_k = 1}, share);
+    ok(near(share, 1, 0, 0), "top-k 1 leaves the likeliest");
+    follow(0, 1, 0.4);
+    follow(0, 2, 0.4);
+    set_table();
+    count(&(struct eti_generate){.temperature = 1, .top_p = 1, .top_k = 1}, share);
+    ok(near(share, 0.5, 0.5, 0), "or both of two");
+    count(&(struct eti_generate){.temperature = 1, .top_p = 0.3}, share);
+    ok(near(share, 0.5, 0.5, 0), "as does a probability that one of them has");
+    table[0][0] = table[0][5] = NAN;
+    follow(0, 3, 0.5);
+    set_table();
+    count(&(struct eti_generate){.temperature = 0, .top_p = 1}, share);
+    ok(near(share, 0, 0, 1), "what is no number is not the likeliest");
+    count(&(struct eti_generate){.temperature = 1, .top_p = 1}, share);
+    ok(near(share, 0.4 / 1.3, 0.4 / 1.3, 0.5 / 1.3), "and is not drawn");
+}
+
+/* What is drawn follows from the seed and from how many were drawn before. */
+static void
+test_seeds(void)
+{
+    const struct eti_generate how = {
+        .length = 12, .temperature = 1, .top_p = 1, .seed = 11};
+    int32_t one[16] = {5}, two[16] = {7, 9, 5}, other[16] = {5};
+    int64_t made;
+    begin_table();
+    for (int i = 0; i < V; i++)
+        for (int k = 0; k < 8; k++)
+            follow(i, (i + 3 * k) % V, 0.125);
+    set_table();
+    need(cx, eti_generator_run(generator, &how, -1, one, 1, &made));
+    need(cx, eti_generator_run(generator, &how, -1, two, 3, &made));
+    ok(memcmp(one + 1, two + 3, 12 * sizeof *one) == 0,
+       "the same seed draws the same tokens behind a prompt of any length");
+    struct eti_generate next = how;
+    next.seed = 12;
+    need(cx, eti_generator_run(generator, &next, -1, other, 1, &made));
+    ok(memcmp(one, other, 13 * sizeof *one) != 0, "another one draws others");
 }
 
 /* ---- what is kept from token to token ---- */
@@ -237,7 +315,7 @@ gpt_generator(const char *options, struct et_model **gpt)
     "n_heads\0"                                                                        \
     "4\0"                                                                              \
     "max_seq_len\0"                                                                    \
-    "20\0"                                                                             \
+    "24\0"                                                                             \
     "vocab_size\0"                                                                     \
     "64\0"
 
@@ -413,8 +491,10 @@ main(void)
     need(cx, et_module_bind(cx, model->root, dev, ET_PARAM | ET_BUFFER, 3));
     need(cx, eti_generator_new(cx, dev, model, T, &generator));
     test_text();
+    test_more_tokens();
     test_end();
     test_draws();
+    test_seeds();
     test_kept("positions", TINY);
     test_kept("ALiBi", TINY "position\0"
                             "alibi\0");

@@ -506,9 +506,69 @@ test_flat_activations(struct et_ctx *cx)
     et_callback_free(&monitor);
 }
 
+/* What one batch of MODEL has of NAME, and how many values it has in all. */
+static double
+activation_of(struct et_ctx *cx, const char *model, const char *ignored,
+              const char *name, int *n)
+{
+    struct notes notes = {.sink = {.write = note}};
+    struct et_callback *monitor =
+        MAKE(cx, "activation_monitor", "ignore_module_types", ignored);
+    struct run r;
+    run_open(&r, cx,
+             &(struct run_setup){.model = model,
+                                 .callbacks = &monitor,
+                                 .n_callbacks = 1,
+                                 .sink = &notes.sink});
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
+    *n = activations_in(&notes);
+    const double value = noted(&notes, "activations/l2_norm", name);
+    run_close(&r);
+    et_callback_free(&monitor);
+    return value;
+}
+
+/* A module is left out by a part of its kind's name too; the others have the numbers
+ * that they had, of however many. */
+static void
+test_kinds(struct et_ctx *cx)
+{
+    int all, few;
+    double whole = activation_of(cx, "mlp", "[none]", "relu1_input.0", &all);
+    is_near(activation_of(cx, "mlp", "[inea]", "relu1_input.0", &few), whole, 0,
+            "what is not left out has its numbers");
+    ok(few > 0 && few < all, "where linear modules are left out (%d of %d)", few, all);
+    whole = activation_of(cx, "resnet8", "[none]", "fc_input.0", &all);
+    ok(all > 4 * 64, "a larger network has more values: %d", all);
+    is_near(activation_of(cx, "resnet8", "[conv, norm, relu]", "fc_input.0", &few),
+            whole, 0, "each has its own numbers");
+    ok(few < 4 * 64, "as where there are few of them: %d", few);
+}
+
+/* The batches of two epochs of two that are looked at, a bit each. */
+static int
+looks_every(struct et_ctx *cx, const char *interval)
+{
+    struct notes notes = {.sink = {.write = note}};
+    struct et_callback *monitor = MAKE(cx, "activation_monitor", "interval", interval);
+    struct run r;
+    int bits = 0;
+    run_open(&r, cx,
+             &(struct run_setup){
+                 .callbacks = &monitor, .n_callbacks = 1, .sink = &notes.sink});
+    for (int i = 0; i < 4; i++) {
+        need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
+        bits |= (activations_in(&notes) > 0) << i;
+    }
+    run_close(&r);
+    et_callback_free(&monitor);
+    return bits;
+}
+
 int
 main(void)
 {
+    static const char *const both[] = {"lr", "0.01", "momentum", "0.9", NULL};
     static const char *const sgd[] = {"lr", "0.1", "momentum", "0.9", NULL};
     static const char *const rate[] = {"lr", "0.01", NULL};
     static const struct optimizer_row rows[] = {
@@ -518,6 +578,7 @@ main(void)
         {"sgd", sgd, 0, -1, 1, false},
         {"sgd", rate, -1, -1, 1, false},
         {"rmsprop", rate, -1, 0, 1, false},
+        {"rmsprop", both, 1, 0, 1, false},
         {"decoupled_adamw", rate, 0, 1, 2, true},
     };
     struct et_ctx *cx = need_ctx();
@@ -532,6 +593,9 @@ main(void)
     test_activations(cx, 1);
     test_activations(cx, 2);
     test_flat_activations(cx);
+    test_kinds(cx);
+    is_int(looks_every(cx, "1ba"), 15, "each batch is looked at");
+    is_int(looks_every(cx, "1ep"), 5, "or the first one of each epoch");
     test_cost(cx, MAKE(cx, "activation_monitor", "interval", "2ba"), 0);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
