@@ -215,6 +215,8 @@ test_files(struct et_ctx *cx)
     ok(strtol(json_string_value(json_object_get(system, "host_processor_vcpu_count")),
               NULL, 10) == sysconf(_SC_NPROCESSORS_ONLN),
        "with its processors");
+    is_str(json_string_value(json_object_get(system, "host_processors_per_node")), "",
+           "what nobody has said is left to who completes it");
     json_decref(system);
     run_open(&r, cx, &(struct run_setup){0});
     c = MAKE(cx, "index", "9", "system_name", "../box");
@@ -280,12 +282,157 @@ test_resume(struct et_ctx *cx)
     lines_close(&l);
 }
 
+static int warnings;
+
+static void
+count_warning(void *data, enum et_log_level level, const char *text)
+{
+    (void)data;
+    warnings += level == ET_LOG_WARN && strstr(text, "cannot write the results");
+}
+
+static int64_t
+time_of(const struct lines *l, const char *key)
+{
+    return json_integer_value(json_object_get(find(l, key), "time_ms"));
+}
+
+/* An evaluation called LABEL that comes to ACCURACY. */
+static void
+evaluate(struct et_callback *c, struct et_state *s, const char *label, double accuracy)
+{
+    static struct et_metric_value values[1];
+    values[0] = (struct et_metric_value){"metrics/eval/Accuracy", accuracy};
+    s->eval_metrics = values;
+    s->n_eval_metrics = 1;
+    s->dataloader_label = label;
+    need(c->cx, c->type->run(c, ET_EVENT_EVAL_START, s, NULL));
+    need(c->cx, c->type->run(c, ET_EVENT_EVAL_END, s, NULL));
+    s->dataloader_label = "train";
+}
+
+/* A run that is resumed between an epoch's beginning and its evaluation. */
+static void
+test_epoch(struct et_ctx *cx, struct et_state *s)
+{
+    struct et_archive a = {.source = "test"};
+    struct lines l;
+    struct et_callback *c = BOX(cx, "9", "2");
+    s->timestamp.epoch = 3;
+    need(cx, c->type->run(c, ET_EVENT_INIT, s, NULL));
+    need(cx, c->type->run(c, ET_EVENT_FIT_START, s, NULL));
+    need(cx, c->type->run(c, ET_EVENT_EPOCH_START, s, NULL));
+    eti_archive_begin(&a, cx);
+    need(cx, c->type->archive(c, &a));
+    need(cx, eti_archive_end(&a));
+    need(cx, eti_archive_sort(&a));
+    c->type->close(c);
+    et_callback_free(&c);
+    c = BOX(cx, "9", "2");
+    a.mode = ET_ARCHIVE_LOAD;
+    need(cx, c->type->archive(c, &a));
+    eti_archive_release(&a);
+    need(cx, c->type->run(c, ET_EVENT_INIT, s, NULL));
+    need(cx, c->type->run(c, ET_EVENT_FIT_START, s, NULL));
+    s->timestamp.epoch = 4;
+    evaluate(c, s, "eval", 0.25);
+    c->type->close(c);
+    et_callback_free(&c);
+    lines_open(&l, 9);
+    is_str(story(&l, l.n - 2), "block_stop:3 run_stop",
+           "the block that ends is the one that began before the run was resumed");
+    lines_close(&l);
+}
+
+/* A run whose numbers are all different, in a time that passes. */
+static void
+test_numbers(struct et_ctx *cx)
+{
+    struct lines l;
+    struct run r;
+    struct own_clock *clock = own_clock(cx);
+    struct et_callback *c = BOX(cx, "6", "0.5");
+    run_open(&r, cx, &(struct run_setup){0});
+    struct et_state s = *r.state;
+    const int64_t begun = (int64_t)(clock->now * 1000);
+    s.batch_size = 5;
+    s.grad_accum = 3;
+    s.train_samples = 77;
+    s.train_len = 16;
+    need(cx, c->type->run(c, ET_EVENT_INIT, &s, NULL));
+    clock->now += 2;
+    need(cx, c->type->run(c, ET_EVENT_FIT_START, &s, NULL));
+    s.dataloader_label = "train";
+    need(cx, c->type->run(c, ET_EVENT_EPOCH_START, &s, NULL));
+    s.timestamp = (struct et_timestamp){.epoch = 1, .batch = 16, .sample = 77};
+    s.eval_timestamp.sample = 9;
+    need(cx, c->type->run(c, ET_EVENT_EPOCH_END, &s, NULL));
+    evaluate(c, &s, "other", 0.75);
+    s.interrupted = true;
+    evaluate(c, &s, "eval", 0.75);
+    s.interrupted = false;
+    evaluate(c, &s, "eval", 0.5);
+    ok(!c->stop, "a target that is only met ends nothing");
+    need(cx, c->type->run(c, ET_EVENT_FIT_START, &s, NULL)); /* fit once more */
+    evaluate(c, &s, "eval", 0.75);
+    ok(!c->stop, "nor does one that is reached, unless it is to");
+    need(cx, c->type->run(c, ET_EVENT_EPOCH_START, &s, NULL));
+    evaluate(c, &s, "eval", 0.875);
+    c->type->close(c);
+    lines_open(&l, 6);
+    is_int(number_of(&l, "global_batch_size"), 5, "the batch size");
+    is_int(number_of(&l, "gradient_accumulation_steps"), 3, "the pieces of a batch");
+    is_int(number_of(&l, "train_samples"), 77, "the samples of an epoch");
+    is_int(number_of(&l, "eval_samples"), 9, "and those of an evaluation");
+    is_int(time_of(&l, "cache_clear") - begun, 0, "caches were cleared at the start");
+    is_int(time_of(&l, "init_start") - begun, 0, "where setting up began");
+    is_int(time_of(&l, "run_start") - begun, 2000, "and the run two seconds later");
+    is_str(story(&l, 13),
+           "epoch_start:0 block_start:0 epoch_stop:0 eval_start:1 eval_start:1 "
+           "eval_samples eval_stop:1 eval_accuracy:1 block_stop:0 "
+           "eval_start:1 eval_stop:1 eval_accuracy:1 block_stop:0 run_stop",
+           "other evaluations are none of it, nor is what comes behind the target");
+    is_str(status_of(&l), "success", "which ends it");
+    lines_close(&l);
+    et_callback_free(&c);
+
+    /* A disk that is full. */
+    warnings = 0;
+    et_ctx_set_log(cx, ET_LOG_WARN, count_warning, NULL);
+    if (symlink("/dev/full", path_of(7)) != 0)
+        bail("no link to a full disk");
+    c = BOX(cx, "7", "0.5");
+    need(cx, c->type->run(c, ET_EVENT_INIT, &s, NULL));
+    need(cx, c->type->run(c, ET_EVENT_FIT_START, &s, NULL));
+    evaluate(c, &s, "eval", 0.25);
+    is_int(warnings, 1, "results that cannot be written are warned of once");
+    c->type->close(c);
+    et_callback_free(&c);
+    et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
+    c = MAKE(cx, "index", "8", "system_name", ".box");
+    is_int(c->type->run(c, ET_EVENT_INIT, &s, NULL), ET_EINVAL,
+           "a system's name is not hidden");
+    (void)take_error(cx);
+    et_callback_free(&c);
+    const struct et_callback_class *type = et_callback_find("mlperf");
+    static const char *const there[] = {"index", "8", "root_folder", "/tmp/x", NULL};
+    void *values;
+    need(cx, et_options_new(cx, &type->info, there, &values));
+    need(cx, et_callback_new(cx, type, values, NULL, &c));
+    et_options_free(&type->info, &values);
+    is_int(c->type->run(c, ET_EVENT_INIT, &s, NULL), ET_OK,
+           "a folder of its own needs no run directory");
+    et_callback_free(&c);
+    test_epoch(cx, &s);
+    run_close(&r);
+}
+
 static void
 remove_files(void)
 {
     static const char *const folders[] = {"results/box/resnet", "results/box",
                                           "results", "systems", ""};
-    static const int made[] = {0, 1, 2, 5};
+    static const int made[] = {0, 1, 2, 5, 6, 7, 9};
     char path[512];
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         unlink(path_of(made[i]));
@@ -306,6 +453,7 @@ main(void)
     test_reached(cx);
     test_files(cx);
     test_resume(cx);
+    test_numbers(cx);
     remove_files();
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/statvfs.h>
 
+#include "core/callbacks/callbacks.h"
 #include "core/checkpoint/archive.h"
 #include "etude/comm.h"
 #include "t/data/fixture.h"
@@ -420,6 +421,59 @@ test_series(struct et_ctx *cx, struct et_state s)
     et_callback_free(&memory);
 }
 
+/* ---- the best so far ---- */
+
+static void
+test_best(struct et_ctx *cx, struct et_state s)
+{
+    char directory[ETI_BEST_PATH];
+    struct et_metric_value value = {"metrics/eval/Accuracy", .5};
+    struct et_callback c = {.cx = cx,
+                            .type = et_callback_find("best_model_saver"),
+                            .run_directory = directory};
+    const struct eti_best_options o = {
+        .save_path = (char *)"best.safetensors",
+        .pick = {.watch_metric = (char *)"Accuracy", .greater_is_better = -1}};
+    const size_t most = sizeof directory - sizeof "/best.safetensors";
+    memset(directory, 'x', sizeof directory);
+    directory[most] = '\0';
+    is_int(eti_best_open(&c, &o), ET_OK, "a path may be as long as there is room");
+    directory[most] = 'x';
+    directory[most + 1] = '\0';
+    is_int(eti_best_open(&c, &o), ET_EINVAL, "and no longer");
+    et_error_clear(cx);
+
+    snprintf(directory, sizeof directory, "%s", scratch_folder());
+    struct eti_best best = {.any = false}, again = {.any = false};
+    s.eval_metrics = &value;
+    s.n_eval_metrics = 1;
+    s.dataloader_label = "eval";
+    s.run_name = "a run";
+    s.timestamp = (struct et_timestamp){.epoch = 3, .batch = 17, .sample = 71};
+    need(cx, eti_best_offer(&c, &o, &best, &s, s.log));
+    ok(best.any && best.best == .5 && best.at.epoch == 3 && best.at.batch == 17,
+       "the best value is kept with its time");
+    is_str(best.metric, "metrics/eval/Accuracy", "and with its full name");
+    s.timestamp.batch = 19;
+    need(cx, eti_best_offer(&c, &o, &best, &s, s.log));
+    is_int(best.at.batch, 17, "one that is as good is no better");
+    value.value = .75;
+    need(cx, eti_best_offer(&c, &o, &best, &s, s.log));
+    ok(best.best == .75 && best.at.batch == 19, "a better one takes its place");
+
+    struct et_archive a = {.source = "test"};
+    eti_archive_begin(&a, cx);
+    need(cx, eti_best_archive(&best, &a));
+    need(cx, eti_archive_end(&a));
+    need(cx, eti_archive_sort(&a));
+    a.mode = ET_ARCHIVE_LOAD;
+    need(cx, eti_best_archive(&again, &a));
+    eti_archive_release(&a);
+    ok(again.any && again.best == .75 && again.at.epoch == 3 && again.at.batch == 19 &&
+           again.at.sample == 71 && strcmp(again.metric, best.metric) == 0,
+       "a checkpoint has all of it");
+}
+
 static void
 test_run(struct et_ctx *cx)
 {
@@ -478,6 +532,7 @@ main(void)
     test_machine(cx, *r.state);
     test_estimate(cx, *r.state);
     test_series(cx, *r.state);
+    test_best(cx, *r.state);
     run_close(&r);
     test_run(cx);
     ok(!et_callback_find("speed"), "a name that is none finds none");
