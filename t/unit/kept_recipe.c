@@ -372,6 +372,102 @@ test_formulas(struct et_ctx *cx)
     }
 }
 
+/* The curve of the recipe that begins with HEAD, on images, or on texts of 6 tokens. */
+static void
+curve_of(struct et_ctx *cx, const char *head, bool tokens, struct eti_curve *out)
+{
+    char text[2048];
+    snprintf(text, sizeof text, "%s\noptimizer: {name: sgd, lr: 0.5}\nmodel: %s\n",
+             head,
+             tokens ? "{name: gpt2, n_layers: 1, d_model: 8, n_heads: 1}"
+                    : "{name: mlp, num_classes: 10}");
+    for (int eval = 0; eval < 2; eval++)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "%s: {name: synthetic_%s, batch_size: %d, num_samples: %d, workers: "
+                 "3%s%s}\n",
+                 eval ? "eval_data" : "train_data", tokens ? "tokens" : "images", BATCH,
+                 eval ? SAMPLES - BATCH : SAMPLES, eval ? "" : ", drop_last: false",
+                 tokens ? ", seq_len: 6, vocab_size: 16" : "");
+    struct et_recipe *recipe = read_recipe(cx, text);
+    need(cx, eti_curve_of_recipe(cx, recipe, out));
+    const struct et_data_options *data = recipe->train_data.options;
+    is_int(data->workers, 3, "whoever looks leaves the data's workers");
+    et_recipe_free(&recipe);
+}
+
+/* What comes to the same is drawn the same. */
+static void
+test_same(struct et_ctx *cx)
+{
+    static const struct {
+        const char *one, *other;
+        bool tokens;
+    } rows[] = {
+        {"max_duration: 4ep\nscale_schedule_ratio: 0.5\n"
+         "scheduler: {name: constant}",
+         "max_duration: 16ba\nscheduler: {name: constant}", false},
+        {"max_duration: 2iter\niteration_length: 2ep\n"
+         "scheduler: {name: step, step_size: 1iter, gamma: 0.5}",
+         "max_duration: 4ep\nscheduler: {name: step, step_size: 2ep, gamma: 0.5}",
+         false},
+        {"max_duration: 288tok\nscheduler: {name: linear, t_max: 288tok}",
+         "max_duration: 48sp\nscheduler: {name: linear, t_max: 48sp}", true},
+        {"max_duration: 3iter\niteration_length: 96tok\n"
+         "scheduler: {name: step, step_size: 1iter, gamma: 0.5}",
+         "max_duration: 288tok\n"
+         "scheduler: {name: step, step_size: 96tok, gamma: 0.5}",
+         true},
+        {"max_duration: 60sp\nscheduler: {name: linear, t_max: NUM_EPOCHS ep}",
+         "max_duration: 60sp\nscheduler: {name: linear, t_max: 2ep}", false},
+        {"max_duration: 3ep\nscheduler: {name: linear, t_max: EVAL_DATALOADER_LEN ba}",
+         "max_duration: 3ep\nscheduler: {name: linear, t_max: 7ba}", false},
+        {"max_duration: 20ba\nscheduler: [{name: linear, t_max: 20ba, step_every: "
+         "epoch}, {name: constant}]",
+         "max_duration: 20ba\nscheduler: {name: linear, t_max: 20ba, step_every: "
+         "epoch}",
+         false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct eti_curve one, other;
+        curve_of(cx, rows[i].one, rows[i].tokens, &one);
+        curve_of(cx, rows[i].other, rows[i].tokens, &other);
+        int wrong = 0;
+        for (int k = 0; k < one.n && k < other.n; k++)
+            wrong += !(fabs(one.rate[k] - other.rate[k]) <= 1e-12);
+        ok(one.batches == other.batches && one.n == other.n && wrong == 0,
+           "two ways to say one run draw the same, case %d: %d and %d points, %d "
+           "differ",
+           (int)i, one.n, other.n, wrong);
+        eti_curve_release(&one);
+        eti_curve_release(&other);
+    }
+}
+
+/* A rate is one for each epoch where all schedules have it so; of a long run batches
+ * from the first to the last are drawn. */
+static void
+test_long(struct et_ctx *cx)
+{
+    static const char *const lists[] = {
+        "[{name: constant, step_every: epoch}, {name: constant}]",
+        "[{name: constant}, {name: constant, step_every: epoch}]",
+        "[{name: constant, step_every: epoch}, {name: constant, step_every: epoch}]"};
+    struct eti_curve c;
+    for (int i = 0; i < 3; i++) {
+        curve_with(cx, lists[i], &c);
+        is_int(c.by_epoch, i == 2, "by epoch: %s", lists[i]);
+        eti_curve_release(&c);
+    }
+    curve_of(cx, "max_duration: 200000ba\nscheduler: {name: constant}", false, &c);
+    ok(c.n == ETI_CURVE_POINTS && c.batches == 200000, "of a long run there are some");
+    ok(c.batch[0] == 0 && c.batch[c.n - 1] == 199999, "from the first to the last");
+    int wrong = 0;
+    for (int k = 1; k < c.n; k++)
+        wrong += c.batch[k] - c.batch[k - 1] < 3 || c.batch[k] - c.batch[k - 1] > 4;
+    is_int(wrong, 0, "evenly");
+    eti_curve_release(&c);
+}
+
 int
 main(void)
 {
@@ -386,6 +482,8 @@ main(void)
     for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
         test_curve(cx, i);
     test_formulas(cx);
+    test_same(cx);
+    test_long(cx);
     test_refused(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
