@@ -229,6 +229,56 @@ test_evaluators(struct et_ctx *cx)
     et_callback_free(&h);
 }
 
+/* The list called NAME of A. */
+static int64_t *
+list_of(struct et_archive *a, const char *name)
+{
+    for (int64_t i = 0; i < a->n; i++)
+        if (strcmp(a->item[i].path, name) == 0)
+            return a->item[i].data;
+    bail("there is no %s", name);
+}
+
+/* Counts of values that are not there are refused; means are over samples. */
+static void
+test_lists(struct et_ctx *cx)
+{
+    static const int64_t wrong[][3] = {{-1, 1, 3}, {4, 0, 0}, {1, 3, 0}, {2, 1, 1}};
+    struct et_metric_value train = {"metrics/train/Accuracy", 1};
+    struct et_state s = {.train_metrics = &train, .n_train_metrics = 1};
+    struct et_archive a = {.source = "test"};
+    struct et_callback *h;
+    double value = 0;
+    need(cx, et_callback_new(cx, et_callback_find("run_history"), NULL, NULL, &h));
+    need(cx, et_history_update(h, "a", 1));
+    need(cx, et_history_update(h, "b", 2));
+    need(cx, et_history_update(h, "c", 3));
+    eti_archive_begin(&a, cx);
+    need(cx, h->type->archive(h, &a));
+    need(cx, eti_archive_end(&a));
+    need(cx, eti_archive_sort(&a));
+    a.mode = ET_ARCHIVE_LOAD;
+    int64_t *counts = list_of(&a, "counts");
+    for (int i = 0; i < 4; i++) {
+        memcpy(counts, wrong[i], sizeof wrong[i]);
+        is_int(h->type->archive(h, &a), ET_EFORMAT, "%d, %d and %d of 3 are refused",
+               (int)wrong[i][0], (int)wrong[i][1], (int)wrong[i][2]);
+        et_error_clear(cx);
+    }
+    eti_archive_release(&a);
+    et_history_reset(h);
+    s.batch.n = 1;
+    need(cx, h->type->run(h, ET_EVENT_BATCH_END, &s, NULL));
+    train.value = 4;
+    s.batch.n = 2;
+    need(cx, h->type->run(h, ET_EVENT_BATCH_END, &s, NULL));
+    need(cx, h->type->run(h, ET_EVENT_EPOCH_END, &s, NULL));
+    need(cx, et_history_latest(h, "metrics/train/Accuracy", &value));
+    ok(value == 3, "metrics of an epoch are means over its samples (%g)", value);
+    h->type->close(h);
+    et_callback_free(&h);
+}
+
 int
 main(void)
 {
@@ -242,6 +292,7 @@ main(void)
     eti_archive_release(&a);
     test_own(cx, h);
     test_evaluators(cx);
+    test_lists(cx);
     h->type->close(h);
     et_callback_free(&h);
     need(cx, et_callback_new(cx, et_callback_find("lr_monitor"), NULL, NULL, &other));

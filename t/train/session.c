@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/trainer/state.h"
 #include "etude/run.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -173,9 +174,10 @@ read_numbers(void *data, enum et_event event, const struct et_state *s)
     ok(et_state_number(s, "loss", &loss) &&
            et_state_number(s, "loss/train/total", &got) && loss == got && loss > 0,
        "the number loss of a state is the batch's logged loss");
-    int named = 0, metrics = 0;
+    int named = 0, metrics = 0, evaluated = 0;
     for (const char *name; (name = et_state_number_name(s, named)); named++) {
         metrics += strcmp(name, "metrics/eval/Accuracy") == 0;
+        evaluated += strncmp(name, "metrics/eval/", 13) == 0;
         if (!et_state_number(s, name, &got))
             ok(false, "%s, which the state names, has a number", name);
         for (int k = 0; k < named; k++)
@@ -184,6 +186,7 @@ read_numbers(void *data, enum et_event event, const struct et_state *s)
     }
     ok(named > 2 && metrics == 1,
        "the state names the logged numbers and those of the last evaluation");
+    is_int(evaluated, s->n_eval_metrics, "all of those");
     ok(!et_state_number_name(s, named + 1),
        "the state names nothing behind its last number");
     *read = true;
