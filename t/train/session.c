@@ -189,6 +189,7 @@ read_numbers(void *data, enum et_event event, const struct et_state *s)
     is_int(evaluated, s->n_eval_metrics, "all of those");
     ok(!et_state_number_name(s, named + 1),
        "the state names nothing behind its last number");
+    ok(!et_state_number_name(s, -1), "nor before its first");
     *read = true;
     return ET_OK;
 }

@@ -64,7 +64,7 @@ et_state_number(const struct et_state *s, const char *name, double *out)
 const char *
 et_state_number_name(const struct et_state *s, int i)
 {
-    if (!s)
+    if (!s || i < 0)
         return NULL;
     int n;
     double x;
