@@ -271,6 +271,38 @@ test_evaluations(struct et_ctx *cx)
     run_close(&small);
 }
 
+/* An evaluation by itself that fails is over: those of a run that follows are evaluations
+ * of the run, and the average of model_ema has its own beside them. */
+static void
+test_behind_broken(struct et_ctx *cx)
+{
+    struct et_algorithm a = {.type = &telling, .cx = cx}, *list[] = {&a};
+    struct et_callback *c;
+    struct run r;
+    need(cx, et_callback_new(cx, et_callback_find("model_ema"), NULL, scratch_folder(),
+                             &c));
+    run_open(&r, cx,
+             &(struct run_setup){.n = 6,
+                                 .evaluate = true,
+                                 .max_duration = ET_EPOCHS(2),
+                                 .algorithms = list,
+                                 .n_algorithms = 1,
+                                 .callbacks = &c,
+                                 .n_callbacks = 1});
+    refused = ET_EVENT_EVAL_START;
+    is_int(et_trainer_eval(r.trainer), ET_EINVAL, "an evaluation by itself fails");
+    et_error_clear(cx);
+    refused = 0;
+    *story = '\0';
+    need(cx, et_trainer_fit(r.trainer, ET_EPOCHS(1)));
+    is_str(story,
+           "epoch_start train 2 0/0; eval_start eval 2 0/0; eval_end eval 2 2/6; "
+           "eval_start ema_model_eval 2 0/0; eval_end ema_model_eval 2 2/6",
+           "the average of a run is evaluated behind it");
+    run_close(&r);
+    et_callback_free(&c);
+}
+
 int
 main(void)
 {
@@ -282,6 +314,7 @@ main(void)
     test_squares(cx);
     test_records(cx);
     test_evaluations(cx);
+    test_behind_broken(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing leaks");

@@ -92,6 +92,7 @@ static et_status
 start(struct et_callback *self, const struct et_state *s)
 {
     struct model_ema *own = self->state;
+    own->standalone = false; /* one that has failed had no end */
     if (!own->started)
         ET_TRY(eti_average_copy(&own->average, s));
     own->started = true;
