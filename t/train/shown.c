@@ -271,36 +271,46 @@ test_evaluations(struct et_ctx *cx)
     run_close(&small);
 }
 
-/* An evaluation by itself that fails is over: those of a run that follows are evaluations
- * of the run, and the average of model_ema has its own beside them. */
+/* An evaluation by itself that fails is over: those of a run that follows are the
+ * run's, which end where limit_eval_steps has them end, and beside which model_ema's
+ * average has its own. */
 static void
 test_behind_broken(struct et_ctx *cx)
 {
     struct et_algorithm a = {.type = &telling, .cx = cx}, *list[] = {&a};
-    struct et_callback *c;
+    static const char *const first[] = {"num_eval_steps", "1",
+                                        "limit_intermediate_only", "false", NULL};
+    const struct et_callback_class *limit = et_callback_find("limit_eval_steps");
+    struct et_callback *c[2];
     struct run r;
+    void *options;
     need(cx, et_callback_new(cx, et_callback_find("model_ema"), NULL, scratch_folder(),
-                             &c));
+                             &c[0]));
+    need(cx, et_options_new(cx, &limit->info, first, &options));
+    need(cx, et_callback_new(cx, limit, options, NULL, &c[1]));
+    et_options_free(&limit->info, &options);
     run_open(&r, cx,
              &(struct run_setup){.n = 6,
                                  .evaluate = true,
                                  .max_duration = ET_EPOCHS(2),
                                  .algorithms = list,
                                  .n_algorithms = 1,
-                                 .callbacks = &c,
-                                 .n_callbacks = 1});
+                                 .callbacks = c,
+                                 .n_callbacks = 2});
     refused = ET_EVENT_EVAL_START;
     is_int(et_trainer_eval(r.trainer), ET_EINVAL, "an evaluation by itself fails");
     et_error_clear(cx);
     refused = 0;
     *story = '\0';
     need(cx, et_trainer_fit(r.trainer, ET_EPOCHS(1)));
-    is_str(story,
-           "epoch_start train 2 0/0; eval_start eval 2 0/0; eval_end eval 2 2/6; "
-           "eval_start ema_model_eval 2 0/0; eval_end ema_model_eval 2 2/6",
-           "the average of a run is evaluated behind it");
+    is_str(
+        story,
+        "epoch_start train 2 0/0; eval_start eval 2 0/0; eval_end eval 2 1/4; "
+        "eval_start ema_model_eval 2 0/0; eval_end ema_model_eval 2 1/4",
+        "a run behind it evaluates the average too, and as many batches as it is to");
     run_close(&r);
-    et_callback_free(&c);
+    for (int i = 0; i < 2; i++)
+        et_callback_free(&c[i]);
 }
 
 int

@@ -49,6 +49,7 @@ run(struct et_callback *self, enum et_event event, const struct et_state *s,
     (void)log;
     if (event == ET_EVENT_FIT_START || event == ET_EVENT_FIT_END) {
         own->ended = event == ET_EVENT_FIT_END;
+        own->standalone = false; /* one that has failed had no end */
     } else if (event != ET_EVENT_EVAL_BATCH_END) {
         own->standalone = event == ET_EVENT_EVAL_STANDALONE_START;
     } else {
