@@ -164,6 +164,12 @@ test_lines(struct et_ctx *cx)
     text = text_of(cx, eti_export_csv, NULL);
     ok(strstr(text, ",time/batch,5\n") != NULL, "without a choice every number");
     free(text);
+    text = text_of(cx, eti_export_jsonl, "^metrics");
+    int lines = 0;
+    for (const char *at = text; (at = strchr(at, '\n')); at++)
+        lines++;
+    is_int(lines, 2, "of records without a chosen number none, but what was noted");
+    free(text);
     clean();
 }
 
@@ -229,6 +235,10 @@ test_tensorboard(struct et_ctx *cx)
     size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
     if (f)
         fclose(f);
+    int notes = 0;
+    for (size_t i = 0; i + 10 <= n; i++)
+        notes += memcmp(bytes + i, "annotation", 10) == 0;
+    is_int(notes, 1, "a note is one, and the name of an evaluation is none");
     ok(holds(bytes, n, "metrics/eval/Accuracy") && holds(bytes, n, "warmer"),
        "with numbers, and annotations as texts");
     /* Each begins with its time, a double, and has its batch as the step. */
