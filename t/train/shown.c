@@ -206,7 +206,7 @@ static const struct et_algorithm_class telling = {
     .apply = tell,
 };
 
-/* An evaluation that fails leaves nothing of its loader, whose label is the caller's. */
+/* An evaluation that fails leaves nothing of its loader, whose label is a caller's. */
 static void
 test_broken_evaluation(struct run *r, const struct et_evaluator *other)
 {

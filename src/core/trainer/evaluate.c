@@ -187,7 +187,7 @@ evaluate_shown(struct et_trainer *t, struct eti_evaluator *e)
     return ET_OK;
 }
 
-/* The state shows E's loader meanwhile, and no longer: its label may be the caller's. */
+/* The state shows E's loader meanwhile, and no longer: its label may be a caller's. */
 static et_status
 evaluate(struct et_trainer *t, struct eti_evaluator *e)
 {
