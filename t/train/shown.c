@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shown.c: what a trainer shows and tells: times, metrics, evaluations. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -254,6 +255,13 @@ test_evaluations(struct et_ctx *cx)
            "eval_start own 3 0/0; eval_end own 3 3/10; "
            "eval_start small 2 0/0; eval_end small 2 2/6",
            "loaders and counts of an evaluation are its own");
+    double value;
+    is_int(r.state->n_eval_metrics, 4, "two metrics of two evaluations are there");
+    ok(et_state_metric(r.state, "metrics/own/Accuracy", &value) &&
+           et_state_metric(r.state, "metrics/own/CrossEntropy", &value) &&
+           et_state_metric(r.state, "metrics/small/Accuracy", &value) &&
+           et_state_metric(r.state, "metrics/small/CrossEntropy", &value),
+       "each under the name of its own");
     *story = '\0';
     need(cx, et_trainer_eval_on(r.trainer, &two[1], 1));
     is_str(story, "eval_start small 2 0/0; eval_end small 2 2/6",
@@ -269,6 +277,76 @@ test_evaluations(struct et_ctx *cx)
     test_broken_evaluation(&r, &two[1]);
     run_close(&r);
     run_close(&small);
+}
+
+static int64_t first_bad; /* the batch from which on losses are not finite */
+
+static et_status
+spoil(struct et_algorithm *self, enum et_event event, struct et_state *s,
+      struct et_log *log)
+{
+    (void)self, (void)event, (void)log;
+    if (s->timestamp.batch + 1 >= first_bad)
+        s->loss = et_add_scalar(s->graph, s->loss, INFINITY);
+    return ET_OK;
+}
+
+static const struct et_algorithm_class spoiling = {
+    .info = {.name = "spoiling"}, .events = ET_ON(AFTER_LOSS), .apply = spoil};
+
+/* Runs of 4 batches of which the last two may be spoilt: whether there is an evaluation
+ * behind the last one, and what schedules have seen of it. */
+static void
+test_ends(struct et_ctx *cx)
+{
+    static const struct {
+        const char *what;
+        int64_t bad;
+        int action; /* enum et_nonfinite_action */
+        bool hold;
+        struct et_time interval;
+        int evaluations;
+        int64_t batches, seen; /* by the run and by its schedules */
+    } rows[] = {
+        {"a run", 9, ET_NONFINITE_SKIP, true, {9, ET_TIME_BATCH}, 1, 4, 4},
+        {"one that is never to", 9, ET_NONFINITE_SKIP, true, ET_NEVER, 0, 4, 4},
+        {"one that holds its schedule",
+         3,
+         ET_NONFINITE_SKIP,
+         true,
+         {3, ET_TIME_BATCH},
+         2,
+         4,
+         2},
+        {"one that does not", 3, ET_NONFINITE_SKIP, false, {4, ET_TIME_BATCH}, 1, 4, 4},
+        {"one that diverges", 3, ET_NONFINITE_STOP, true, {9, ET_TIME_BATCH}, 0, 3, 2},
+    };
+    struct et_algorithm a = {.type = &telling, .cx = cx},
+                        b = {.type = &spoiling, .cx = cx}, *list[] = {&a, &b};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct run r;
+        int n = 0;
+        first_bad = rows[i].bad;
+        *story = '\0';
+        run_prepare(&r, cx,
+                    &(struct run_setup){.n = 6,
+                                        .evaluate = true,
+                                        .max_duration = ET_BATCHES(4),
+                                        .algorithms = list,
+                                        .n_algorithms = 2});
+        r.config.nonfinite_action = rows[i].action;
+        r.config.hold_schedule = rows[i].hold;
+        r.evaluator.interval = rows[i].interval;
+        run_start(&r);
+        need(cx, et_trainer_fit(r.trainer, ET_TIME_UNSET));
+        for (const char *at = story; (at = strstr(at, "eval_start")); at++)
+            n++;
+        is_int(n, rows[i].evaluations, "%s is evaluated as often", rows[i].what);
+        is_int(r.state->timestamp.batch, rows[i].batches, "has its batches");
+        is_int(eti_schedule_time(r.trainer).batch, rows[i].seen,
+               "and its schedules have theirs");
+        run_close(&r);
+    }
 }
 
 /* An evaluation by itself that fails is over: those of a run that follows are the
@@ -325,6 +403,7 @@ main(void)
     test_records(cx);
     test_evaluations(cx);
     test_behind_broken(cx);
+    test_ends(cx);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing leaks");
