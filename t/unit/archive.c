@@ -261,160 +261,18 @@ test_lenient(void)
                    d == 5,
                "%s of another dtype %s", names[i], excused ? "stays" : "is refused");
             et_error_clear(cx);
+            int before = warnings;
+            a.mode = ET_ARCHIVE_CHECK;
+            is_int(et_archive_f64(&a, names[i], &d, 1), excused ? ET_OK : ET_EFORMAT,
+                   "as it is when checking");
+            et_error_clear(cx);
+            ok(before == 0 && warnings == (excused ? 1 : 0) &&
+                   a.item[0].taken == excused,
+               "which %s", excused ? "is said once, when checking" : "is no warning");
+            warnings = 0;
             eti_archive_release(&a);
         }
     et_ctx_set_log(cx, ET_LOG_WARN, NULL, NULL);
-}
-
-/* ---- MANIFEST ---- */
-
-#define DIGEST "0123456789abcdef0123456789abcdef"
-
-/* Every member is another number, every text as long as it may be. */
-static struct eti_manifest
-full(json_t *algorithms, json_t *tensors)
-{
-    struct eti_manifest m = {
-        .format = ETI_MANIFEST_FORMAT,
-        .incarnation = 11,
-        .step = 12,
-        .epoch = 13,
-        .batch_in_epoch = 14,
-        .sample = 15,
-        .world_size = 16,
-        .revision = 17,
-        .weights_only = true,
-        .saved = 18.5,
-        .algorithms = algorithms,
-        .n_files = 1,
-    };
-    memset(m.label, 'l', sizeof m.label - 1);
-    memset(m.run_id, 'i', sizeof m.run_id - 1);
-    memset(m.run_name, 'n', sizeof m.run_name - 1);
-    memset(m.recipe, 'r', sizeof m.recipe - 1);
-    memset(m.data, 'd', sizeof m.data - 1);
-    m.file[0] = (struct eti_manifest_file){
-        .name = "model-00000.safetensors", .bytes = 19, .tensors = tensors};
-    memcpy(m.file[0].digest, DIGEST, sizeof m.file[0].digest);
-    return m;
-}
-
-/* TEXT with its first FROM replaced by TO, and the digest of that. */
-static char *
-resealed(const char *text, const char *from, const char *to, size_t *n)
-{
-    static const char member[] = ",\n  \"digest\": \"";
-    const char *at = strstr(text, from), *tail = strstr(text, member);
-    char *out, digest[65];
-    size_t room = strlen(text) + strlen(to) + 1;
-    if (!at || !tail || !(out = malloc(room)))
-        bail("MANIFEST has no %s", from);
-    int body = snprintf(out, room, "%.*s%s%.*s", (int)(at - text), text, to,
-                        (int)(tail - at) - (int)strlen(from), at + strlen(from));
-    eti_digest_text(out, (size_t)body, digest);
-    *n = (size_t)(body + snprintf(out + body, room - (size_t)body, "%s%s\"\n}\n",
-                                  member, digest));
-    return out;
-}
-
-static et_status
-parse_changed(const char *text, const char *from, const char *to)
-{
-    struct eti_manifest m;
-    size_t n;
-    char *changed = resealed(text, from, to, &n);
-    et_status status = eti_manifest_parse(cx, "step", changed, n, &m);
-    eti_manifest_release(&m);
-    et_error_clear(cx);
-    free(changed);
-    return status;
-}
-
-static void
-test_manifest(void)
-{
-    static const char *const texts[] = {"label", "run_id", "run_name", "recipe",
-                                        "data"};
-    json_t *none = json_array(), *tensors = json_pack("{s:s}", "w", DIGEST);
-    struct eti_manifest m = full(none, tensors), got;
-    char *text;
-    size_t n;
-    need(cx, eti_manifest_print(cx, &m, &text, &n));
-    need(cx, eti_manifest_parse(cx, "step", text, n, &got));
-    ok(got.format == m.format && got.incarnation == 11 && got.step == 12 &&
-           got.epoch == 13 && got.batch_in_epoch == 14 && got.sample == 15 &&
-           got.world_size == 16 && got.revision == 17 && got.weights_only &&
-           got.saved == 18.5 && got.n_files == 1 && got.file[0].bytes == 19 &&
-           strcmp(got.file[0].digest, DIGEST) == 0,
-       "each number of MANIFEST comes back");
-    ok(strcmp(got.label, m.label) == 0 && strcmp(got.run_id, m.run_id) == 0 &&
-           strcmp(got.run_name, m.run_name) == 0 && strcmp(got.recipe, m.recipe) == 0 &&
-           strcmp(got.data, m.data) == 0,
-       "and each text, as long as it may be");
-    eti_manifest_release(&got);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        char from[32], to[32];
-        snprintf(from, sizeof from, "\"%s\": \"", texts[i]);
-        snprintf(to, sizeof to, "\"%s\": \"+", texts[i]);
-        is_int(parse_changed(text, from, to), ET_EFORMAT,
-               "%s of one letter more is refused", texts[i]);
-    }
-    char from[64], to[64];
-    snprintf(from, sizeof from, "\"format\": %d", ETI_MANIFEST_FORMAT);
-    snprintf(to, sizeof to, "\"format\": %d", ETI_MANIFEST_FORMAT + 1);
-    is_int(parse_changed(text, from, to), ET_ENOTSUP, "the next format is not read");
-    is_int(parse_changed(text, from, from), ET_OK, "this one is");
-    static const char *const counts[] = {
-        "\"incarnation\": 11", "\"step\": 12",       "\"epoch\": 13",
-        "\"sample\": 15",      "\"world_size\": 16", "\"batch_in_epoch\": 14",
-        "\"revision\": 17",    "\"bytes\": 19",
-    };
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        size_t name = strcspn(counts[i], ":");
-        snprintf(from, sizeof from, "%.*s: 0", (int)name, counts[i]);
-        snprintf(to, sizeof to, "%.*s: -1", (int)name, counts[i]);
-        ok(parse_changed(text, counts[i], from) == ET_OK &&
-               parse_changed(text, counts[i], to) == ET_EFORMAT,
-           "%.*s may be 0, and not below", (int)name, counts[i]);
-    }
-    /* A digest: 32 hexadecimal digits. */
-    static const char *const wrong[] = {"0123456789abcdef0123456789abcdeg",
-                                        "0123456789ABCDEF0123456789abcdef",
-                                        "0123456789abcdef0123456789abcde", ""};
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        snprintf(from, sizeof from, "\"w\": \"%s\"", DIGEST);
-        snprintf(to, sizeof to, "\"w\": \"%s\"", wrong[i]);
-        is_int(parse_changed(text, from, to), ET_EFORMAT,
-               "a tensor's digest is not '%s'", wrong[i]);
-        snprintf(from, sizeof from, "\"xxh3_128\": \"%s\"", DIGEST);
-        snprintf(to, sizeof to, "\"xxh3_128\": \"%s\"", wrong[i]);
-        is_int(parse_changed(text, from, to), ET_EFORMAT, "nor is a file's");
-    }
-    et_free(cx, text);
-    json_decref(none);
-    json_decref(tensors);
-}
-
-/* Two checkpoints are one where step and contents are. */
-static void
-test_fold(void)
-{
-    struct eti_manifest a = full(NULL, NULL), b = a;
-    a.n_files = b.n_files = 2;
-    a.file[1] = b.file[1] = a.file[0];
-    is_int((int64_t)eti_manifest_fold(&a), (int64_t)eti_manifest_fold(&b),
-           "one checkpoint has one number");
-    int same = 0;
-    for (int file = 0; file < 2; file++)
-        for (size_t i = 0; i < strlen(DIGEST); i++) {
-            b = a;
-            b.file[file].digest[i] = b.file[file].digest[i] == 'f' ? 'e' : 'f';
-            same += eti_manifest_fold(&a) == eti_manifest_fold(&b);
-        }
-    is_int(same, 0, "each digit of each digest counts");
-    b = a;
-    b.step++;
-    ok(eti_manifest_fold(&a) != eti_manifest_fold(&b), "and the step");
 }
 
 /* ---- what saves say ---- */
@@ -540,8 +398,6 @@ main(void)
     test_texts();
     test_places();
     test_lenient();
-    test_manifest();
-    test_fold();
     test_saves();
     test_many();
     et_alloc_get_stats(cx, &stats);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tensors of files and checkpoints: opened, compared and converted. */
 #include "core/checkpoint/tensors.h"
+#include "etude/diagnostic.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
@@ -47,7 +48,7 @@ in_folder(const char *name)
 /* A checkpoint of step STEP in checkpoints/: fc.weight [2], a moment of it, a
  * number. */
 static void
-save(int64_t step, const float weight[2])
+save_as(int64_t format, int64_t step, const float weight[2])
 {
     static const int64_t shape[] = {2};
     float moment[2] = {7, 8};
@@ -55,7 +56,7 @@ save(int64_t step, const float weight[2])
     char directory[600];
     struct et_archive a = {0};
     struct eti_manifest m = {
-        .format = ETI_MANIFEST_FORMAT,
+        .format = format,
         .step = step,
         .epoch = 1,
         .incarnation = 1,
@@ -76,6 +77,12 @@ save(int64_t step, const float weight[2])
     need(cx, eti_store_write(cx, directory, &a, &m, -1, &bytes));
     json_decref(m.algorithms);
     eti_archive_release(&a);
+}
+
+static void
+save(int64_t step, const float weight[2])
+{
+    save_as(ETI_MANIFEST_FORMAT, step, weight);
 }
 
 static void
@@ -363,6 +370,8 @@ metadata(void)
     is_str(note(&s, "run"), "brisk-otter",
            "a checkpoint's file says which run it is of");
     is_str(note(&s, "ba"), "12", "and when it was saved");
+    is_str(note(&s, "ep"), "1", "in epochs, too");
+    is_str(note(&s, "checkpoint"), "ep1", "and as what");
     eti_tensors_release(&s);
 }
 
@@ -435,6 +444,119 @@ damaged(void)
     (void)take_error(cx);
 }
 
+/* The model's file of checkpoint 3 is another, which is whole in itself. */
+static void
+exchanged(void)
+{
+    static const char name[] = "checkpoints/step-000000000003/model-00000.safetensors";
+    static const struct {
+        const char *header;
+        int longer; /* than the one that MANIFEST knows */
+        const char *says, *what;
+    } rows[] = {
+        {"{" T("fc.weighs", "F32", "[2]", 0, 8) "}", 0,
+         "'fc.weighs' is not in MANIFEST", "with another tensor"},
+        {"{}", 0, "not the tensors of MANIFEST", "without it"},
+        {"{" T("fc.weight", "F32", "[2]", 0, 8) "}", 1, "bytes, MANIFEST says",
+         "of one byte more"},
+        {"{" T("fc.weight", "F32", "[2]", 0, 8) "}", -1, "bytes, MANIFEST says",
+         "of one byte less"},
+    };
+    struct eti_tensors s;
+    struct stat st;
+    char header[1024];
+    const float one[] = {1, 2};
+    if (stat(in_folder(name), &st) != 0)
+        bail("no %s", name);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t data = rows[i].header[1] == '}' ? 0 : sizeof one;
+        int room = (int)st.st_size - 8 - (int)data + rows[i].longer;
+        snprintf(header, sizeof header, "%-*s", room, rows[i].header);
+        if ((int)strlen(header) != room)
+            bail("no room for %s", rows[i].header);
+        file_of(name, header, one, data);
+        is_int(eti_tensors_open(cx, in_folder("checkpoints/step-000000000003"),
+                                ETI_TENSORS_MODEL, &s),
+               ET_EFORMAT, "a model's file %s is refused", rows[i].what);
+        is_int(et_error_get(cx)->code, ET_E_CHECKPOINT, "as a damaged checkpoint");
+        const char *said = take_error(cx);
+        ok(strstr(said, rows[i].says) != NULL, "with a sentence: %s", said);
+    }
+}
+
+/* Of a later etude, which is no damage. */
+static void
+later(void)
+{
+    const float one[] = {1, 2};
+    struct eti_tensors s;
+    save_as(ETI_MANIFEST_FORMAT + 1, 4, one);
+    is_int(eti_tensors_open(cx, in_folder("checkpoints/step-000000000004"),
+                            ETI_TENSORS_MODEL, &s),
+           ET_ENOTSUP, "a checkpoint of the next format is not read");
+    is_int(et_error_get(cx)->code, ET_E_CHECKPOINT_FORMAT, "and has a code of its own");
+    (void)take_error(cx);
+    remove_checkpoint(4);
+}
+
+/* A checkpoint is named without its folder. */
+static void
+named_alone(void)
+{
+    struct eti_tensors s;
+    int here = open(".", O_RDONLY | O_DIRECTORY);
+    if (here < 0 || chdir(in_folder("checkpoints")) != 0)
+        bail("no folder of checkpoints");
+    et_status status = eti_tensors_open(cx, "step-000000000003", ETI_TENSORS_MODEL, &s);
+    ok(status == ET_OK && s.manifest.step == 3,
+       "a checkpoint of where we are is found");
+    if (status == ET_OK)
+        eti_tensors_release(&s);
+    if (fchdir(here) != 0)
+        bail("cannot go back");
+    close(here);
+}
+
+/* What is converted is a folder of shards; what is written may be a link. */
+static void
+shards_and_links(void)
+{
+    static const char index[] =
+        "{\"weight_map\":{\"v\":\"one.safetensors\",\"w\":\"two.safetensors\"}}";
+    static const char *const shards[] = {"parts/one.safetensors",
+                                         "parts/two.safetensors"};
+    static const char json[] = "parts/model.safetensors.index.json";
+    struct eti_tensors s;
+    struct eti_converted done;
+    struct stat st;
+    mkdir(in_folder("parts"), 0700);
+    write_file(json, index, strlen(index), false);
+    file_of(shards[0], "{" T("v", "F32", "[2,3]", 0, 24) "}", f32, 24);
+    file_of(shards[1], "{" T("w", "F32", "[2,3]", 0, 24) "}", f32, 24);
+    need(cx, eti_tensors_open(cx, in_folder("parts"), ETI_TENSORS_ALL, &s));
+    is_int(s.n, 2, "the tensors of all shards are there");
+    for (int i = 0; i < 2; i++) {
+        is_int(eti_tensors_convert(&s, ET_F16, in_folder(shards[i]), &done), ET_EINVAL,
+               "shard %d of what is converted is not written", i);
+        (void)take_error(cx);
+    }
+    file_of("real", "{}", "", 0);
+    if (symlink("real", in_folder("linked")) != 0)
+        bail("no link");
+    need(cx, eti_tensors_convert(&s, ET_F16, in_folder("linked"), &done));
+    ok(lstat(in_folder("linked"), &st) == 0 && S_ISLNK(st.st_mode) &&
+           stat(in_folder("real"), &st) == 0 && st.st_size == done.bytes &&
+           done.tensors == 2,
+       "what is written to a link is where it leads to");
+    eti_tensors_release(&s);
+    remove(in_folder("linked"));
+    remove(in_folder("real"));
+    remove(in_folder(shards[0]));
+    remove(in_folder(shards[1]));
+    remove(in_folder(json));
+    rmdir(in_folder("parts"));
+}
+
 int
 main(void)
 {
@@ -447,7 +569,11 @@ main(void)
     all_halves();
     metadata();
     targets();
+    shards_and_links();
+    named_alone();
+    later();
     damaged();
+    exchanged();
     remove_checkpoint(3);
     remove_checkpoint(12);
     rmdir(in_folder("checkpoints"));
