@@ -80,8 +80,8 @@ struct et_custom_class {
     /* Bytes of memory that one run needs besides its arrays, 64-byte aligned; all parts
      * of a run share them. Optional: none. */
     size_t (*workspace)(const struct et_call *call);
-    /* Floating-point operations of one run. Optional: one per element of the
-     * results. */
+    /* Floating-point operations of one run. Optional: one per element of the first
+     * result that is wanted. */
     int64_t (*flops)(const struct et_call *call);
 
     /* Computes items [begin, end) in the processor's memory. May be called by several
