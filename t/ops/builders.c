@@ -353,6 +353,59 @@ test_reductions(void)
        "more than there are cannot be the largest");
 }
 
+/* A sum of two dtypes has a gradient for each, of its own. */
+static void
+test_residual(void)
+{
+    const struct et_norm_attr attr = {.eps = 1e-5, .axes = 1};
+    begin();
+    struct et_tensor *x = leaf("f32[2,4]", NULL), *r = leaf("bf16[2,4]", NULL);
+    struct et_tensor *in[] = {x, NULL, NULL, r}, *leaves[] = {x, r}, *dx[2];
+    struct et_tensor *y =
+        et_apply(g, ET_OP_layer_norm, in, 4, &attr, sizeof attr, NULL);
+    need(et_grad(g, et_sum_squares(g, y), leaves, 2, dx));
+    ok(lies_as(dx[0], "f32[2,4]") && lies_as(dx[1], "bf16[2,4]"),
+       "the gradient of a residual in bf16 is bf16");
+}
+
+/* A transposed convolution is as large as its formula says, each side by its own
+ * numbers. */
+static void
+test_transposed(void)
+{
+    static const struct et_conv2d_attr rows[] = {
+        {.stride = {1, 2}, .dilation = {3, 4}, .pad = {1, 2}, .output_pad = {2, 3}},
+        {.stride = {2, 1}, .dilation = {4, 3}, .pad = {2, 1}, .output_pad = {3, 2}},
+        {.stride = {3, 2}, .dilation = {1, 1}, .pad = {0, 1}, .output_pad = {2, 1}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct et_conv2d_attr *o = &rows[i];
+        const int64_t side[] = {5, 6}, filter[] = {3, 2};
+        bool right = true;
+        begin();
+        struct et_tensor *y = et_conv_transpose2d(g, leaf("f32[1,2,5,6]", NULL),
+                                                  leaf("f32[2,3,3,2]", NULL), NULL, o);
+        for (int k = 0; k < 2 && y; k++)
+            right &= y->desc.shape[2 + k] ==
+                     (side[k] - 1) * o->stride[k] - 2 * o->pad[k] +
+                         o->dilation[k] * (filter[k] - 1) + o->output_pad[k] + 1;
+        ok(y && right, "a transposed convolution is of the size that is said, %d",
+           (int)i);
+    }
+}
+
+/* Ranks add up whatever lies dense, or a copy that does. */
+static void
+test_apart(void)
+{
+    begin();
+    struct et_tensor *x = et_slice(g, leaf("f32[4,3]", NULL), 1, 0, 2, 1);
+    ok(!et_desc_is_dense(&x->desc) && lies_as(et_all_reduce(g, x, NULL), "f32[4,2]"),
+       "ranks add up a part of an array");
+    x = et_slice(g, leaf("f32[2,3,4,5]cl", NULL), 1, 0, 2, 1);
+    ok(lies_as(et_all_reduce(g, x, NULL), "f32[2,2,4,5]cl"), "of images as they lie");
+}
+
 static void
 test_indexing(void)
 {
@@ -485,6 +538,9 @@ main(void)
     test_pack();
     test_lists();
     test_reductions();
+    test_residual();
+    test_transposed();
+    test_apart();
     test_indexing();
     test_lines();
     test_random();

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST = 4, LARGEST = 512 };
@@ -157,6 +158,8 @@ test_values(void)
         {"ij,jk,j->ik", "f32[2,3] f32[3,4] f32[3]", "f32[2,4]"},
         {"ab,bc,bd->acd", "f32[2,3] f32[3,4] f32[3,2]", "f32[2,4,2]"},
         {",ij->ij", "f32[] f32[2,3]", "f32[2,3]"},
+        {"abc,def->fdaecb", "f32[2,1,3] f32[2,3,1]", "f32[1,2,2,3,3,1]"},
+        {"abcd,cdef->abef", "f32[2,3,1,2] f32[1,2,2,3]", "f32[2,3,2,3]"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         check(cases[i][0], cases[i][0], cases[i][1], cases[i][2]);
@@ -186,6 +189,8 @@ test_errors(void)
            "operand");
     refuse("ij,jk->iik", "f32[2,3] f32[3,4]", ET_EINVAL,
            "einsum \"ij,jk->iik\", character 9: the result has 'i' twice");
+    refuse("ij,jk->iki", "f32[2,3] f32[3,4]", ET_EINVAL,
+           "einsum \"ij,jk->iki\", character 10: the result has 'i' twice");
     refuse("ij,jk->ik", "f32[2,3] f32[4,5]", ET_ESHAPE,
            "einsum \"ij,jk->ik\", character 4: 'j' has the length 4 here and 3 before");
     refuse("ii->i", "f32[2,3]", ET_ESHAPE,
@@ -224,6 +229,32 @@ test_errors(void)
            "matmul: b has dtype bf16; it must have f32");
 }
 
+/* As many operands as there may be, and one more. */
+static void
+test_many(void)
+{
+    enum { MANY = 16 };
+    static struct leaves l;
+    struct et_tensor *x[MANY + 1];
+    char text[2 * MANY + 8] = "";
+    double want = 0, got;
+    make_leaves(&l, "f32[3]");
+    for (int i = 0; i <= MANY; i++)
+        x[i] = l.x[0];
+    for (int i = 0; i < MANY; i++)
+        text[2 * i] = 'a', text[2 * i + 1] = ',';
+    snprintf(text + 2 * MANY - 1, 3, "->");
+    for (int i = 0; i < 3; i++)
+        want += pow((double)l.value[0][i], MANY);
+    need(et_item(g, et_einsum(g, text, x, MANY), &got));
+    is_near(got, want, tolerance, "a product of 16 operands");
+    et_graph_reset(g);
+    snprintf(text + 2 * MANY - 1, 6, ",a->");
+    ok(!et_einsum(g, text, x, MANY + 1) && et_graph_status(g) == ET_EINVAL,
+       "there is none of 17");
+    free_leaves(&l);
+}
+
 int
 main(void)
 {
@@ -232,6 +263,7 @@ main(void)
     need(et_graph_new(cx, dev, &g));
     test_values();
     test_errors();
+    test_many();
     et_graph_free(&g);
     et_device_close(&dev);
     et_ctx_free(&cx);
