@@ -318,6 +318,173 @@ test_weights(void)
     }
 }
 
+/* Weights, smoothing and an index that is ignored, all at once: the mean, the sum, and
+ * each sample's. */
+static void
+test_smoothing(void)
+{
+    enum { N = 6, C = 4 };
+    static const double w[C] = {1, 2, 0.5, 3};
+    static const int target[N] = {0, 3, 2, 1, 0, 3}; /* as make_target has them */
+    const double s = 0.3;
+    struct learned l;
+    struct et_graph *g;
+    float z[N * C], each[N];
+    double want[N], sum = 0, all = 0, got;
+    learn(&l, "all 6x4 cross_entropy smoothing=0.3 ignore_index=2 "
+              "weight=[1,2,0.5,3]");
+    must(et_tensor_read(cx, l.z, z, sizeof z));
+    for (int i = 0; i < N; i++) {
+        double e = 0, soft = 0;
+        for (int c = 0; c < C; c++)
+            e += exp((double)z[i * C + c]);
+        for (int c = 0; c < C; c++)
+            soft += w[c] * (log(e) - (double)z[i * C + c]) / C;
+        double hard = w[target[i]] * (log(e) - (double)z[i * C + target[i]]);
+        want[i] = target[i] == 2 ? 0 : (1 - s) * hard + s * soft;
+        sum += want[i];
+        all += target[i] == 2 ? 0 : w[target[i]];
+    }
+    must(et_graph_new(cx, dev, &g));
+    const struct et_samples samples = {.x = l.z, .target = l.target};
+    must(et_item(g, et_model_loss(&l.m, g, l.z, &samples, ET_REDUCE_MEAN), &got));
+    is_near(got, sum / all, ROUNDED * 10,
+            "the mean is over the weights of what counts");
+    must(et_item(g, et_model_loss(&l.m, g, l.z, &samples, ET_REDUCE_SUM), &got));
+    is_near(got, sum, ROUNDED * 10, "the sum is over nothing");
+    struct et_tensor *v = et_model_loss(&l.m, g, l.z, &samples, ET_REDUCE_NONE);
+    must(et_eval(g, &v, 1));
+    must(et_tensor_read(cx, v, each, sizeof each));
+    double off = 0;
+    for (int i = 0; i < N; i++)
+        off = fmax(off, fabs((double)each[i] - want[i]));
+    is_near(off, 0, ROUNDED * 10, "each sample has its own");
+    et_graph_free(&g);
+    forget(&l);
+}
+
+/* The loss of each sample is what it is alone. */
+static void
+test_each(void)
+{
+    static const char *const cases[] = {
+        "all 3x4 soft_cross_entropy",
+        "all 3x4x2 cross_entropy",
+        "all 3x4x2 cross_entropy smoothing=0.2",
+        "all 2x3x4 masked_language",
+        "all 3x4 focal",
+        "all 3x4 binary_cross_entropy_with_logits",
+        "all 2x3x2x2 dice",
+        "numbers 3x2 mse",
+        "numbers 3x2 l1",
+        "numbers 3x2 huber delta=0.5",
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct learned l;
+        struct et_graph *g;
+        float each[MOST];
+        double off = 0, sum = 0, mean, total;
+        learn(&l, cases[k]);
+        must(et_graph_new(cx, dev, &g));
+        const struct et_samples samples = {.x = l.z, .target = l.target};
+        struct et_tensor *v = et_model_loss(&l.m, g, l.z, &samples, ET_REDUCE_NONE);
+        must(et_eval(g, &v, 1));
+        must(et_tensor_read(cx, v, each, et_desc_bytes(&v->desc)));
+        for (int64_t i = 0; i < l.shape[0]; i++) {
+            double alone;
+            const struct et_samples one = {.x = et_slice(g, l.z, 0, i, 1, 1),
+                                           .target = et_slice(g, l.target, 0, i, 1, 1)};
+            v = et_model_loss(&l.m, g, one.x, &one, ET_REDUCE_MEAN);
+            must(et_item(g, v, &alone));
+            off = fmax(off, fabs(alone - (double)each[i]));
+            sum += alone;
+        }
+        is_near(off, 0, ROUNDED * 10, "%s: of each sample as it is alone", cases[k]);
+        must(et_item(g, et_model_loss(&l.m, g, l.z, &samples, ET_REDUCE_MEAN), &mean));
+        must(et_item(g, et_model_loss(&l.m, g, l.z, &samples, ET_REDUCE_SUM), &total));
+        is_near(mean, sum / (double)l.shape[0], ROUNDED * 10, "%s: their mean",
+                cases[k]);
+        ok(total > 1.5 * mean, "%s: the sum is more", cases[k]);
+        et_graph_free(&g);
+        forget(&l);
+    }
+}
+
+/* 256 classes may have weights, and no more. */
+static void
+test_most_weights(void)
+{
+    enum { LARGEST = 257 };
+    static float zeros[LARGEST];
+    static char weights[2 * LARGEST + 2];
+    const int32_t target = 5;
+    for (int n = LARGEST - 1; n <= LARGEST; n++) {
+        struct learned l;
+        struct et_graph *g;
+        double loss;
+        learn(&l, "all 1x4 cross_entropy");
+        weights[0] = '[';
+        for (int i = 0; i < n; i++)
+            weights[1 + 2 * i] = '1', weights[2 + 2 * i] = i + 1 < n ? ',' : ']';
+        must(et_options_set(cx, l.m.loss->info.options, l.options, "weight", weights));
+        struct et_tensor *z = leaf(ET_F32, 2, (const int64_t[]){1, n}, zeros);
+        struct et_tensor *t = leaf(ET_I32, 1, (const int64_t[]){1}, &target);
+        const struct et_samples samples = {.x = z, .target = t};
+        must(et_graph_new(cx, dev, &g));
+        struct et_tensor *v = et_model_loss(&l.m, g, z, &samples, ET_REDUCE_MEAN);
+        ok((v != NULL) == (n < LARGEST), "%d classes may %shave weights", n,
+           n < LARGEST ? "" : "not ");
+        if (v) {
+            must(et_item(g, v, &loss));
+            is_near(loss, log(n), ROUNDED * 10, "of 1, which change nothing");
+        }
+        et_error_clear(cx);
+        et_graph_free(&g);
+        et_tensor_free(&z);
+        et_tensor_free(&t);
+        forget(&l);
+    }
+}
+
+/* What counts of a part of a batch, where that is not each sample alike. */
+static void
+test_counted(void)
+{
+    static const int32_t classes[] = {0, 1, -100, 2};
+    static const float shares[] = {0.5f, 0.25f, 0, 0, 0.125f, 0}, w[] = {3, 5, 7};
+    static const struct {
+        bool dense, weighted, masked;
+        int64_t ignored;
+        double want; /* NAN: the number of samples */
+    } rows[] = {
+        {false, false, false, -100, NAN}, {false, false, true, -100, 3},
+        {false, false, false, 0, 3},      {false, false, false, 1, 3},
+        {false, true, true, -100, 15},    {false, true, false, -100, 15},
+        {true, false, false, 0, NAN},     {true, false, true, -100, 0.875},
+        {true, true, false, -100, NAN},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_graph *g;
+        double got = NAN;
+        struct et_tensor *t = rows[i].dense
+                                  ? leaf(ET_F32, 2, (const int64_t[]){2, 3}, shares)
+                                  : leaf(ET_I32, 1, (const int64_t[]){4}, classes);
+        struct et_tensor *weight = leaf(ET_F32, 1, (const int64_t[]){3}, w);
+        must(et_graph_new(cx, dev, &g));
+        struct et_tensor *v = eti_loss_counted(g, t, rows[i].weighted ? weight : NULL,
+                                               rows[i].ignored, rows[i].masked);
+        if (v)
+            must(et_item(g, v, &got));
+        ok(isnan(rows[i].want) ? !v : got == rows[i].want,
+           "%s%s%s, %d ignored: %g count", rows[i].dense ? "shares" : "classes",
+           rows[i].weighted ? ", weighted" : "", rows[i].masked ? ", masked" : "",
+           (int)rows[i].ignored, rows[i].want);
+        et_graph_free(&g);
+        et_tensor_free(&t);
+        et_tensor_free(&weight);
+    }
+}
+
 /* A classifier that is given numbers learns them. */
 static void
 test_task(void)
@@ -355,6 +522,10 @@ main(void)
     is_int(left_another, 0, "autocast is behind a loss as it was before");
     test_fits();
     test_weights();
+    test_smoothing();
+    test_each();
+    test_most_weights();
+    test_counted();
     test_task();
     et_device_close(&dev);
     et_ctx_free(&cx);

@@ -122,6 +122,32 @@ accuracy(void)
     et_metric_free(&m);
 }
 
+/* Shares of classes at each pixel stand for the largest, in every metric that takes
+ * them. */
+static void
+dense_pixels(void)
+{
+    static const char *const names[] = {"Accuracy", "MIoU", "Dice", "MatthewsCorrCoef"};
+    static const float image[] = {1, 0, 0, 0, 0, 1, 1, 1};
+    static const float shares[] = {.9f, .2f, .6f, .7f, .1f, .8f, .4f, .3f};
+    static const int32_t classes[] = {0, 1, 0, 0};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        double got[2];
+        for (int k = 0; k < 2; k++) {
+            struct et_metric *m =
+                metric(names[i], &(struct et_metric_options){.num_classes = 2,
+                                                             .ignore_index = -1});
+            feed(m, leaf(ET_F32, 4, (const int64_t[]){1, 2, 2, 2}, image),
+                 k ? leaf(ET_F32, 4, (const int64_t[]){1, 2, 2, 2}, shares)
+                   : leaf(ET_I32, 3, (const int64_t[]){1, 2, 2}, classes));
+            got[k] = value(m);
+            et_metric_free(&m);
+        }
+        ok(isfinite(got[0]) && got[0] == got[1],
+           "%s of shares is that of the largest: %g", names[i], got[1]);
+    }
+}
+
 static void
 cross_entropy(void)
 {
@@ -596,6 +622,7 @@ main(void)
     must(et_device_open(cx, "ref", 0, 0, &dev));
     must(et_graph_new(cx, dev, &g));
     accuracy();
+    dense_pixels();
     cross_entropy();
     language();
     segmentation();

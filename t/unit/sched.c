@@ -654,6 +654,30 @@ value_at(const char *spec, int batch)
 }
 
 /* Where two parts of a curve meet, the later one holds. */
+/* A run that has no end: schedules that know theirs stay there, and what needs the
+ * run's is refused before the first batch. */
+static void
+endless(void)
+{
+    const struct et_run_length run = {ET_TIME_UNSET, 100, 1};
+    static const int batch[] = {0, 50, 100, 200, 201, 300, 1000};
+    static const double line[] = {0, 0.5, 1, 0.25, 0.25, 0.25, 0.25};
+    static const char *const specs[] = {
+        "linear_with_warmup t_warmup=1ep t_max=2ep alpha_f=0.25",
+        "cosine_with_warmup t_warmup=1ep t_max=2ep alpha_f=0.25",
+        "polynomial_with_warmup t_warmup=1ep t_max=2ep alpha_f=0.25",
+    };
+    for (size_t i = 0; i < sizeof specs / sizeof *specs; i++) {
+        accepts(specs[i], run, "a schedule that knows its end needs not the run's");
+        follows(specs[i], run, batch, line, 7);
+    }
+    struct et_scheduler s = {0};
+    ok(make("cosine", &s) && et_schedule_check(cx, &s, 1, &run) == ET_EINVAL,
+       "one that lasts as long as the run is refused before it begins");
+    et_error_clear(cx);
+    drop(&s);
+}
+
 static void
 borders(void)
 {
@@ -864,6 +888,7 @@ main(void)
     by_epoch();
     products();
     checks();
+    endless();
     borders();
     sequences();
     variables();
