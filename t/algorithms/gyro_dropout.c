@@ -168,6 +168,45 @@ test_parts(struct formula *f)
     et_module_free(&m);
 }
 
+/* Layer 0 of M at N rows of ones, in the batch that was begun. */
+static void
+pass_rows(struct formula *f, struct et_module *m, int64_t n, float *out)
+{
+    struct et_forward forward = {.g = f->g, .training = true};
+    for (int64_t k = 0; k < n * WIDTH; k++)
+        out[k] = 1;
+    struct et_tensor *x = reals(f, out, ET_SHAPE(n, WIDTH));
+    evaluate(f, et_forward(&forward, m->items[0].module, x), out, (int)n * WIDTH);
+    et_graph_reset(f->g);
+    et_tensor_free(&x);
+}
+
+/* Batches of several sizes, one after the other: the masks are dealt out to each anew. */
+static void
+test_sizes(struct formula *f)
+{
+    static const int64_t sizes[] = {8, 4, 16, 8};
+    static float masks[16 * WIDTH];
+    struct et_module *m = two_dropouts(f->cx);
+    struct et_gyro_dropout *d = apply(f, m, .5, 17);
+    float first[TAU][WIDTH];
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        int wrong = 0;
+        need(f->cx, et_gyro_dropout_begin(d, 0, sizes[i]));
+        pass_rows(f, m, sizes[i], masks);
+        for (int64_t r = 0; r < sizes[i]; r++) {
+            int64_t which = r * TAU / sizes[i];
+            const float *row = masks + r * WIDTH;
+            if (i == 0 && r % 2 == 0)
+                memcpy(first[which], row, sizeof *first);
+            wrong += !same_rows(row, first[which]);
+        }
+        is_int(wrong, 0, "a batch of %d has the picks of its step", (int)sizes[i]);
+    }
+    et_gyro_dropout_free(&d);
+    et_module_free(&m);
+}
+
 /* Between runs, and switched off, layers are what they were. */
 static void
 test_rest(struct formula *f)
@@ -264,6 +303,7 @@ main(void)
     test_masks(&f);
     test_share(&f);
     test_parts(&f);
+    test_sizes(&f);
     test_rest(&f);
     test_refusals(&f);
     formula_close(&f);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Layers made of others, in the cases that most models do not have: what takes the place
+ * of a layer takes all of it, statistics of two values, a block that a step leaves out,
+ * layers that are used twice. */
+#include "etude/nn.h"
+#include "t/tap.h"
+
+#include <string.h>
+
+#include "core/modules/kv_cache.h"
+
+static struct et_ctx *cx;
+static struct et_device *dev;
+static struct et_graph *g;
+
+static void
+must(et_status status)
+{
+    if (status != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+}
+
+static struct et_tensor *
+leaf(int ndim, const int64_t *shape, const float *values)
+{
+    struct et_tensor *t;
+    must(et_tensor_new(cx, dev, ET_F32, ndim, shape,
+                       ndim == 4 ? ET_CHANNELS_LAST : ET_ROW_MAJOR, NULL, &t));
+    if (values)
+        must(et_tensor_write(cx, t, values, et_desc_bytes(&t->desc)));
+    return t;
+}
+
+/* ---- what takes a layer's place ---- */
+
+static void
+test_blurred(void)
+{
+    for (int last = 0; last < 2; last++) {
+        struct et_module *conv, *m;
+        must(ET_NEW(cx, &conv, conv2d, .in_channels = 2, .out_channels = 3, .kernel = 3,
+                    .stride = 2, .padding = 1));
+        must(et_module_bind(cx, conv, dev, ET_PARAM, 17));
+        struct et_tensor *weight = ((struct et_conv2d_module *)conv)->weight.tensor;
+        struct et_tensor *bias = ((struct et_conv2d_module *)conv)->bias.tensor;
+        must(ET_NEW(cx, &m, blur_conv2d, .conv = conv, .blur_last = last));
+        struct et_blur_conv2d_module *b = (struct et_blur_conv2d_module *)m;
+        struct et_conv2d_module *inner = (struct et_conv2d_module *)b->conv;
+        ok(inner->weight.tensor == weight && inner->bias.tensor == bias && bias,
+           "a convolution with a blur %s it keeps its weights and its bias",
+           last ? "behind" : "before");
+        is_int(b->blur_filter.desc.shape[0], last ? 3 : 2,
+               "the blur is of the channels that it meets");
+        et_module_free(&m);
+        et_module_free(&conv);
+    }
+}
+
+static void
+test_groups(void)
+{
+    static const struct {
+        int64_t in, out, groups;
+        bool fits;
+    } rows[] = {{4, 8, 4, true}, {4, 6, 4, false}, {6, 4, 4, false}, {6, 9, 3, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int up = 0; up < 2; up++) {
+            struct et_module *m = NULL;
+            et_status status =
+                up ? ET_NEW(cx, &m, conv_transpose2d, .in_channels = rows[i].in,
+                            .out_channels = rows[i].out, .kernel = 3,
+                            .groups = rows[i].groups)
+                   : ET_NEW(cx, &m, conv2d, .in_channels = rows[i].in,
+                            .out_channels = rows[i].out, .kernel = 3,
+                            .groups = rows[i].groups);
+            is_int(status, rows[i].fits ? ET_OK : ET_EINVAL,
+                   "%d to %d channels in %d groups%s: %s", (int)rows[i].in,
+                   (int)rows[i].out, (int)rows[i].groups, up ? ", transposed" : "",
+                   rows[i].fits ? "taken" : "refused");
+            et_error_clear(cx);
+            et_module_free(&m);
+        }
+}
+
+/* What a step leaves out is left out whole, whatever a layer of it has become. */
+static void
+test_gates(void)
+{
+    const struct et_gate gate = {.at = 0};
+    struct et_module *conv, *m;
+    must(ET_NEW(cx, &conv, conv2d, .in_channels = 8, .out_channels = 8, .kernel = 3));
+    struct et_conv2d_module *old = (struct et_conv2d_module *)conv;
+    old->weight.gate = old->bias.gate = &gate;
+    must(ET_NEW(cx, &m, factorized_conv2d, .layer = conv, .latent = 2));
+    struct et_leaves l;
+    must(et_module_leaves(cx, m, ET_PARAM, &l));
+    is_int(l.n, 3, "a factorised convolution has two filters and a bias");
+    for (int i = 0; i < l.n; i++)
+        ok(l.v[i].param->gate == &gate, "%s is of the layer's part", l.v[i].name);
+    et_leaves_release(&l);
+    et_module_free(&m);
+    must(ET_NEW(cx, &m, squeeze_excite_conv2d, .conv = conv, .latent_channels = 2));
+    must(et_module_leaves(cx, m, ET_PARAM, &l));
+    int without = 0;
+    for (int i = 0; i < l.n; i++)
+        without += l.v[i].param->gate != &gate;
+    is_int(without, 0, "so are all %d of one with squeeze and excitation", l.n);
+    et_leaves_release(&l);
+    et_module_free(&m);
+    et_module_free(&conv);
+}
+
+/* ---- statistics ---- */
+
+/* Batch norm of N samples of 2 channels and PLACES places: the running statistics. */
+static void
+test_running(int64_t n, int64_t places)
+{
+    float x[24], got[2];
+    double mean[2] = {0}, var[2] = {0};
+    const int64_t count = n * places;
+    for (int i = 0; i < 2 * count; i++)
+        x[i] = (float)(i * i % 7);
+    /* [N,C,L]: row-major */
+    for (int c = 0; c < 2; c++) {
+        for (int64_t i = 0; i < count; i++)
+            mean[c] += (double)x[(i / places * 2 + c) * places + i % places];
+        mean[c] /= (double)count;
+        for (int64_t i = 0; i < count; i++) {
+            double d = (double)x[(i / places * 2 + c) * places + i % places] - mean[c];
+            var[c] += d * d / (double)(count - 1);
+        }
+    }
+    struct et_module *m;
+    must(ET_NEW(cx, &m, batch_norm, .num_features = 2, .momentum = 0.25));
+    must(et_module_bind(cx, m, dev, ET_PARAM | ET_BUFFER, 17));
+    struct et_batch_norm_module *bn = (struct et_batch_norm_module *)m;
+    struct et_tensor *in = leaf(3, (const int64_t[]){n, 2, places}, x);
+    struct et_forward f = {.g = g, .training = true};
+    struct et_tensor *y = et_forward(&f, m, in);
+    must(et_eval(g, &y, 1));
+    must(et_tensor_read(cx, bn->running_mean.tensor, got, sizeof got));
+    is_near(got[0], 0.25 * mean[0], 1e-6, "%d by %d: the running mean", (int)n,
+            (int)places);
+    is_near(got[1], 0.25 * mean[1], 1e-6, "of each channel");
+    must(et_tensor_read(cx, bn->running_var.tensor, got, sizeof got));
+    is_near(got[0], 0.75 + 0.25 * var[0], 1e-5, "the running variance is unbiased");
+    is_near(got[1], 0.75 + 0.25 * var[1], 1e-5, "of each channel");
+    et_graph_reset(g);
+    et_tensor_free(&in);
+    et_module_free(&m);
+}
+
+/* A batch norm behind a block that this step leaves out follows its batch, and those
+ * in the block stay. */
+static void
+test_behind_gate(void)
+{
+    enum { C = 4 };
+    float x[2 * C * 4], closed = 1, inner[C], outer[C];
+    struct et_module *m;
+    for (int i = 0; i < 2 * C * 4; i++)
+        x[i] = (float)(i * i % 11);
+    must(et_module_new(cx, &et_sequential_class, NULL, &m));
+    must(ET_ADD(cx, m, NULL, bottleneck, .in_channels = C, .channels = 1));
+    must(ET_ADD(cx, m, NULL, batch_norm, .num_features = C));
+    must(et_module_bind(cx, m, dev, ET_PARAM | ET_BUFFER, 17));
+    struct et_bottleneck_module *b = (struct et_bottleneck_module *)m->items[0].module;
+    struct et_batch_norm_module *within = (struct et_batch_norm_module *)b->bn3;
+    struct et_batch_norm_module *behind =
+        (struct et_batch_norm_module *)m->items[1].module;
+    struct et_gate gate = {.closed = leaf(1, (const int64_t[]){1}, &closed)};
+    b->gate = &gate;
+    struct et_tensor *in = leaf(4, (const int64_t[]){2, C, 2, 2}, x);
+    struct et_forward f = {.g = g, .training = true};
+    struct et_tensor *y = et_forward(&f, m, in);
+    ok(!f.gate, "behind a block nothing is of it");
+    must(et_eval(g, &y, 1));
+    must(et_tensor_read(cx, within->running_mean.tensor, inner, sizeof inner));
+    must(et_tensor_read(cx, behind->running_mean.tensor, outer, sizeof outer));
+    int stayed = 0, moved = 0;
+    for (int c = 0; c < C; c++) {
+        stayed += inner[c] == 0;
+        moved += outer[c] != 0;
+    }
+    is_int(stayed, C, "a block that a step leaves out keeps its statistics");
+    is_int(moved, C, "the layer behind it follows the batch");
+    et_graph_reset(g);
+    et_tensor_free(&in);
+    et_tensor_free(&gate.closed);
+    et_module_free(&m);
+}
+
+/* ---- keys and values that are kept ---- */
+
+static void
+test_kept(void)
+{
+    struct eti_kv_cache *c;
+    struct et_module *m;
+    must(et_module_new(cx, &et_sequential_class, NULL, &m));
+    must(ET_ADD(cx, m, NULL, attention, .d_model = 4, .n_heads = 2));
+    must(ET_ADD(cx, m, NULL, attention, .d_model = 4, .n_heads = 2));
+    must(eti_kv_cache_new(cx, dev, m, 8, &c));
+    ok(c, "two attentions have their keys and values kept");
+    eti_kv_cache_free(&c);
+    et_module_free(&m->items[1].module);
+    m->items[1].module = et_module_ref(m->items[0].module);
+    must(eti_kv_cache_new(cx, dev, m, 8, &c));
+    ok(!c, "one that is used twice has not");
+    et_module_free(&m->items[1].module);
+    must(ET_NEW(cx, &m->items[1].module, batch_norm, .num_features = 4));
+    must(eti_kv_cache_new(cx, dev, m, 8, &c));
+    ok(!c, "nor has one beside a layer that mixes positions");
+    et_module_free(&m);
+}
+
+int
+main(void)
+{
+    if (et_ctx_new(&cx) != ET_OK)
+        bail("no context");
+    must(et_device_open(cx, "ref", 0, 1, &dev));
+    must(et_graph_new(cx, dev, &g));
+    test_blurred();
+    test_groups();
+    test_gates();
+    test_running(2, 1);
+    test_running(3, 1);
+    test_running(1, 2);
+    test_running(3, 4);
+    test_behind_gate();
+    test_kept();
+    et_graph_free(&g);
+    et_device_close(&dev);
+    et_ctx_free(&cx);
+    return done();
+}
