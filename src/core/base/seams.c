@@ -272,8 +272,8 @@ eti_replace_at(struct et_ctx *cx, int dir, const char *name, const void *bytes,
     et_status status = fill_and_sync(cx, fd, name, bytes, n);
     if (status == ET_OK)
         status = eti_rename_at(cx, dir, temporary, dir, name);
-    if (status != ET_OK)
-        (void)eti_ctx_seams(cx)->file.unlink(dir, temporary, 0);
+    if (status != ET_OK) /* the error that stands is the first */
+        (void)!eti_unlink_at(cx, dir, temporary, 0);
     else
         status = eti_sync(cx, dir, name);
     return status;
