@@ -399,6 +399,10 @@ test_reductions(void)
     ok(et_comm_reduce_scatter(cx, c, whole, 7, ET_I64, ET_COMM_SUM, part) == ET_OK &&
            part[0] == 12 && part[1] == 13 && part[2] == 0,
        "the second of three ranks has elements 2 and 3 of seven");
+    int64_t eight[8] = {10, 11, 12, 13, 14, 15, 16, 17}, three[3] = {0};
+    ok(et_comm_reduce_scatter(cx, c, eight, 8, ET_I64, ET_COMM_SUM, three) == ET_OK &&
+           three[0] == 12 && three[1] == 13 && three[2] == 14,
+       "and 2 to 4 of eight");
     et_comm_set_mark(c, 41, 3, 5);
     et_comm_set_mark(c, -1, 4, 6);
     (void)!et_comm_barrier(cx, c);
