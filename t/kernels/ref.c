@@ -489,6 +489,30 @@ refusals(void)
     is_int(ref->prepare(handle, &call, &k, &bytes, why, sizeof why), ET_OK,
            "and without relu nobody needs y");
     ref->release(k);
+    /* Steps of a program are element-wise, each of them. */
+    for (int bad = 0; bad <= 3; bad++) {
+        struct et_fused_attr program = {
+            .n_in = 1, .n_out = 1, .n_steps = 3, .out = {3}};
+        for (int i = 0; i < 3; i++)
+            program.step[i] = (struct et_fused_step){.op = i == bad ? ET_OP_matmul
+                                                           : i == 1 ? ET_OP_neg
+                                                                    : ET_OP_cast,
+                                                     .src = {(uint8_t)i},
+                                                     .n_src = 1,
+                                                     .a = ET_F32};
+        const struct et_call fused = {.op = ET_OP_fused,
+                                      .n_in = 1,
+                                      .n_out = 1,
+                                      .attr = &program,
+                                      .attr_size = sizeof program,
+                                      .in = d,
+                                      .out = d + 1};
+        et_status status = ref->prepare(handle, &fused, &k, &bytes, why, sizeof why);
+        is_int(status, bad < 3 ? ET_ENOTSUP : ET_OK, "a product as step %d is %s", bad,
+               bad < 3 ? "refused" : "none of three");
+        if (status == ET_OK)
+            ref->release(k);
+    }
 }
 
 static void
