@@ -130,27 +130,30 @@ indices(void)
     get(out[1], l);
     ok(l[0] == -INFINITY, "the sum of no exponential is 0, its logarithm -infinity");
     forget();
-    /* A gradient of 2x2 windows on a 4x4 image: indices of places, and of none. */
-    const float dy[] = {1, 2, 3, 4};
-    const int32_t index[] = {0, 16, -1, 15};
-    float dx[16];
+    /* A gradient of 2x2 windows on two planes of 4x4: indices of places, and of none. */
+    const float dy[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const int32_t index[] = {0, 16, -1, 15, 15, 31, -9, 0};
+    float dx[32];
     const struct et_pool2d_attr pool = {
-        .kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}, .shape = {1, 1, 4, 4}};
-    struct et_tensor *back[] = {leaf(ET_F32, SHAPE(1, 1, 2, 2), dy),
-                                leaf(ET_I32, SHAPE(1, 1, 2, 2), index)};
-    get(et_apply(g, ET_OP_max_pool2d_grad, back, 2, &pool, sizeof pool, NULL), dx);
+        .kernel = {2, 2}, .stride = {2, 2}, .dilation = {1, 1}, .shape = {1, 2, 4, 4}};
+    struct et_tensor *back[] = {leaf(ET_F32, SHAPE(1, 2, 2, 2), dy),
+                                leaf(ET_I32, SHAPE(1, 2, 2, 2), index)};
+    get(et_contiguous(
+            g, et_apply(g, ET_OP_max_pool2d_grad, back, 2, &pool, sizeof pool, NULL),
+            ET_ROW_MAJOR),
+        dx);
     float sum = 0;
-    for (int i = 0; i < 16; i++)
+    for (int i = 0; i < 32; i++)
         sum += dx[i];
-    ok(dx[0] == 1 && dx[15] == 4 && sum == 5, "an index that is none gets no gradient");
+    ok(dx[0] == 1 && dx[15] == 4 && dx[16] == 8 && dx[31] == 5 && sum == 18,
+       "an index that is none gets no gradient, and is of no other plane");
     forget();
     /* Stretches of rows: a table that leaves the array. */
-    const float rows[] = {1, 2, 3, 4};
+    const float rows[] = {9, 9, 9, 9, 1, 2, 3, 4, 9, 9, 9, 9};
     const int32_t table[] = {-3, 1, 3, 9};
     float squares[3];
-    get(et_segment_sum_squares(g, leaf(ET_F32, SHAPE(4, 1), rows),
-                               leaf(ET_I32, SHAPE(4), table)),
-        squares);
+    struct et_tensor *some = et_slice(g, leaf(ET_F32, SHAPE(12, 1), rows), 0, 4, 4, 1);
+    get(et_segment_sum_squares(g, some, leaf(ET_I32, SHAPE(4), table)), squares);
     ok(squares[0] == 1 && squares[1] == 13 && squares[2] == 16,
        "a stretch begins and ends within the array");
     forget();

@@ -190,7 +190,9 @@ test_folders(void)
     ok(eti_make_user_folders(path, 0700),
        "folders are made in a home that ends with /");
     *strrchr(path, '/') = '\0';
-    ok(access(path, F_OK) == 0, "down to the file's");
+    struct stat st;
+    ok(stat(path, &st) == 0 && (st.st_mode & 0777) == 0700,
+       "down to the file's, for nobody else to read");
     snprintf(path, sizeof path, "%s/hx/a/x", home);
     ok(eti_make_user_folders(path, 0700),
        "one whose name begins as the home's is none of it");

@@ -191,6 +191,103 @@ test_behind_gate(void)
     et_module_free(&m);
 }
 
+/* ---- sizes, first values, moves ---- */
+
+/* A norm takes as many features as it is told to, or as come in. */
+static void
+test_features(void)
+{
+    static const struct et_module_class *const norms[] = {
+        &et_batch_norm_class, &et_layer_norm_class, &et_group_norm_class};
+    for (int i = 0; i < 3; i++)
+        for (int64_t own = 0; own <= 5; own += 5) {
+            struct et_batch_norm_options b = {.num_features = own};
+            struct et_layer_norm_options l = {.features = own};
+            struct et_group_norm_options g_ = {.num_groups = 1, .num_channels = own};
+            void *options = i == 0 ? (void *)&b : i == 1 ? (void *)&l : (void *)&g_;
+            int64_t shape[3] = {7, 0, 0};
+            must(norms[i]->adapt(cx, options, shape));
+            is_int(i == 0   ? b.num_features
+                   : i == 1 ? l.features
+                            : g_.num_channels,
+                   own ? own : 7, "%s has %s features", norms[i]->info.name,
+                   own ? "its own" : "as many");
+        }
+}
+
+/* What a rule says of a batch norm is of its weight; its bias begins as 0. */
+static void
+test_norm_rules(void)
+{
+    static const struct {
+        const char *name;
+        enum et_init_kind kind;
+        bool changes;
+    } rows[] = {{"bn_ones", ET_INIT_CONSTANT, true},
+                {"bn_uniform", ET_INIT_UNIFORM, true},
+                {"kaiming_normal", ET_INIT_CONSTANT, false}};
+    for (int i = 0; i < 3; i++) {
+        struct et_module *m;
+        must(ET_NEW(cx, &m, batch_norm, .num_features = 3));
+        struct et_batch_norm_module *b = (struct et_batch_norm_module *)m;
+        b->weight.init = b->bias.init = (struct et_init){ET_INIT_CONSTANT, .a = 9};
+        must(et_module_initializer(cx, m, rows[i].name));
+        ok(b->weight.init.kind == rows[i].kind &&
+               (b->weight.init.a != 9) == rows[i].changes &&
+               b->bias.init.kind == ET_INIT_CONSTANT &&
+               b->bias.init.a == (rows[i].changes ? 0 : 9),
+           "%s %s a batch norm", rows[i].name, rows[i].changes ? "is for" : "leaves");
+        et_module_free(&m);
+    }
+}
+
+/* A parameter that moves is the same in its new place. */
+static void
+test_moved(void)
+{
+    const struct et_gate gate = {.at = 3};
+    const float v[] = {1, 2, 3, 4, 5, 6};
+    float got[6];
+    struct et_param from = {0}, to = {0}, other = {0};
+    et_param_declare(&from, (struct et_init){.a = 1}, ET_SHAPE(2, 3));
+    et_param_declare(&to, (struct et_init){.a = 2}, ET_SHAPE(2, 3));
+    et_param_declare(&other, (struct et_init){.a = 2}, ET_SHAPE(3, 2));
+    must(et_param_write(cx, &from, v, 6));
+    from.requires_grad = false;
+    from.gate = &gate;
+    from.init.a = 7;
+    is_int(et_param_move(cx, &other, &from), ET_ESHAPE, "not to one of another shape");
+    et_error_clear(cx);
+    must(et_param_move(cx, &to, &from));
+    must(et_param_read(cx, &to, "to", 1, got, 6));
+    ok(memcmp(got, v, sizeof got) == 0 && !to.requires_grad && to.gate == &gate &&
+           to.init.a == 7 && !from.value,
+       "a parameter moves with its values, its gate, and whether it is trained");
+    et_free(cx, to.value);
+}
+
+/* Averages of a padded image count what is outside as zeros. */
+static void
+test_border(void)
+{
+    const float x[] = {4, 4, 4, 4};
+    float y[9];
+    struct et_module *m;
+    must(et_module_new(
+        cx, &et_avg_pool2d_class,
+        &(struct et_pool2d_options){.kernel = 2, .stride = 1, .padding = 1}, &m));
+    struct et_tensor *in = leaf(4, (const int64_t[]){1, 1, 2, 2}, x);
+    struct et_forward f = {.g = g};
+    struct et_tensor *out = et_forward(&f, m, in);
+    must(et_eval(g, &out, 1));
+    must(et_tensor_read(cx, out, y, sizeof y));
+    ok(y[0] == 1 && y[1] == 2 && y[4] == 4 && y[8] == 1,
+       "a corner has a quarter, a side a half of what is inside");
+    et_graph_reset(g);
+    et_tensor_free(&in);
+    et_module_free(&m);
+}
+
 /* ---- keys and values that are kept ---- */
 
 static void
@@ -230,6 +327,10 @@ main(void)
     test_running(1, 2);
     test_running(3, 4);
     test_behind_gate();
+    test_features();
+    test_norm_rules();
+    test_moved();
+    test_border();
     test_kept();
     et_graph_free(&g);
     et_device_close(&dev);

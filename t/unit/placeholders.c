@@ -42,6 +42,7 @@ test_values(void)
     comes_to("10 ^ -NUM_EPOCHS", ET_OPT_FLOAT, "0.001");
     comes_to("NUM_EPOCHS - 4 ep", ET_OPT_TIME,
              "'NUM_EPOCHS - 4 ep': comes to less than 0");
+    comes_to("NUM_EPOCHS - 3 ep", ET_OPT_TIME, "0ep");
     comes_to("NUM_EPOCHS * 2", ET_OPT_TIME,
              "'NUM_EPOCHS * 2': a unit is missing at the end, such as ba or ep");
     comes_to("NUM_EPOCHS ba  ", ET_OPT_TIME, "3ba");

@@ -748,6 +748,9 @@ sequences(void)
     accepts("sequential milestones=[200ba] schedulers=[linear,"
             "{\"name\":exponential,\"gamma\":.9,\"decay_period\":10ba}]",
             tokens, "the first schedule is as long as it holds, whatever the run is");
+    refuses("sequential milestones=[200ba] schedulers=[constant,linear]", tokens,
+            "needs a max_duration",
+            "the last is as long as the run, where that is counted in its unit");
     refuses("sequential milestones=[] schedulers=[linear]", run,
             "1 schedulers take 0 milestones, and there are 0",
             "one schedule is no sequence");
