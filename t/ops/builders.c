@@ -377,6 +377,8 @@ test_transposed(void)
         {.stride = {1, 2}, .dilation = {3, 4}, .pad = {1, 2}, .output_pad = {2, 3}},
         {.stride = {2, 1}, .dilation = {4, 3}, .pad = {2, 1}, .output_pad = {3, 2}},
         {.stride = {3, 2}, .dilation = {1, 1}, .pad = {0, 1}, .output_pad = {2, 1}},
+        {.stride = {1, 2}, .dilation = {3, 4}, .pad = {1, 2}, .output_pad = {2, 0}},
+        {.stride = {2, 1}, .dilation = {4, 3}, .pad = {2, 1}, .output_pad = {0, 2}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct et_conv2d_attr *o = &rows[i];

@@ -570,6 +570,33 @@ check_change(const struct change *c)
        op->name, c->says);
 }
 
+/* A fused program is as long, and has as many operands and results, as there is room. */
+static void
+check_programs(void)
+{
+    const struct et_op *op = et_op_get(ET_OP_fused);
+    for (int k = 0; k < 6; k++) {
+        int more = k % 2;
+        struct et_fused_attr o = {.n_in = 1, .n_out = 1, .n_steps = 2};
+        struct et_desc in[ET_FUSED_MAX_IN + 1];
+        if (k / 2 == 0)
+            o.n_steps = ET_FUSED_MAX_STEPS + more;
+        else if (k / 2 == 1)
+            o.n_in = ET_FUSED_MAX_IN + more;
+        else
+            o.n_out = ET_FUSED_MAX_OUT + more;
+        for (int i = 0; i < o.n_steps && i < ET_FUSED_MAX_STEPS; i++)
+            o.step[i] = (struct et_fused_step){.op = ET_OP_neg, .n_src = 1};
+        for (int i = 0; i < o.n_in; i++)
+            et_desc_init(&in[i], ET_F32, 1, (const int64_t[]){3}, ET_ROW_MAJOR);
+        et_status status = infer(op, &o, sizeof o, in, o.n_in);
+        ok(more ? is_refusal(op, status) : status == ET_OK,
+           "fused: %d steps, %d operands, %d results: %s", o.n_steps, o.n_in, o.n_out,
+           more ? "refused" : "taken");
+        et_error_clear(cx);
+    }
+}
+
 /* Every pair of shapes of up to two axes broadcasts as NumPy says, or is refused. */
 static void
 check_broadcasting(void)
@@ -607,6 +634,7 @@ main(void)
         check_pair(&pairs[i]);
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
         check_change(&changes[i]);
+    check_programs();
     check_broadcasting();
     et_ctx_free(&cx);
     return done();

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Forms of the base: every header of msgpack, a diagnostic as text and as JSON, what a
  * context says that may not go yet, how an arena lays out its pieces. */
+#define _GNU_SOURCE /* sched_getaffinity */
 #include "config.h"
 
 #include <jansson.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/arena.h"
@@ -296,6 +299,29 @@ test_signals(void)
        "who begins it does");
 }
 
+/* OMP_NUM_THREADS says how many threads there are, where it is a number. */
+static void
+test_thread_count(void)
+{
+    char *old = getenv("OMP_NUM_THREADS") ? strdup(getenv("OMP_NUM_THREADS")) : NULL;
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) != 0)
+        bail("no processors");
+    static const char *const other[] = {"0", "-2", "many", ""};
+    setenv("OMP_NUM_THREADS", "7", 1);
+    is_int(eti_thread_count(), 7, "as many threads as OMP_NUM_THREADS says");
+    for (int i = 0; i < 4; i++) {
+        setenv("OMP_NUM_THREADS", other[i], 1);
+        is_int(eti_thread_count(), CPU_COUNT(&set), "of '%s' as many as processors",
+               other[i]);
+    }
+    unsetenv("OMP_NUM_THREADS");
+    is_int(eti_thread_count(), CPU_COUNT(&set), "without it, too");
+    if (old)
+        setenv("OMP_NUM_THREADS", old, 1);
+    free(old);
+}
+
 /* ---- types and times ---- */
 
 static void
@@ -344,6 +370,7 @@ main(void)
     test_module_path();
     test_pieces();
     test_signals();
+    test_thread_count();
     test_dtypes();
     test_times();
     et_ctx_free(&cx);

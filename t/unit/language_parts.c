@@ -192,6 +192,34 @@ test_gated(void)
     }
 }
 
+/* What has other layers than a BertOutput's is not imitated. */
+static void
+test_not_gated(void)
+{
+    static const char *const paths[] = {"dense", "LayerNorm", "dropout"};
+    for (int k = 0; k < 4; k++) {
+        struct et_module *old, *m = NULL;
+        must(et_module_new(
+            cx, &et_bert_output_class,
+            &(struct et_bert_options){.d_model = WIDTH, .dropout = DROPOUT}, &old));
+        if (k < 3) {
+            struct et_bert_output_module *o = (struct et_bert_output_module *)old;
+            struct et_module **slot = k == 0   ? &o->dense
+                                      : k == 1 ? &o->LayerNorm
+                                               : &o->dropout;
+            et_module_free(slot);
+            must(et_module_new(cx, &et_identity_class, NULL, slot));
+        }
+        et_status status =
+            ET_NEW(cx, &m, bert_gated_output, .output = old, .act = &et_relu_class);
+        is_int(status, k < 3 ? ET_ENOTSUP : ET_OK, "a gated output of one %s %s",
+               k < 3 ? "with another" : "as it", k < 3 ? paths[k] : "was made");
+        et_error_clear(cx);
+        et_module_free(&m);
+        et_module_free(&old);
+    }
+}
+
 /* ALiBi may be set anew, for another length. */
 static void
 test_alibi(void)
@@ -220,6 +248,7 @@ main(void)
     test_gpt2();
     test_bert();
     test_gated();
+    test_not_gated();
     test_alibi();
     et_ctx_free(&cx);
     return done();

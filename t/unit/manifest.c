@@ -99,6 +99,9 @@ test_manifest(void)
     eti_manifest_release(&got);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         char from[32], to[32];
+        snprintf(from, sizeof from, "\"%s\"", texts[i]);
+        snprintf(to, sizeof to, "\"no_%s\"", texts[i]);
+        is_int(parse_changed(text, from, to), ET_EFORMAT, "%s must be there", texts[i]);
         snprintf(from, sizeof from, "\"%s\": \"", texts[i]);
         snprintf(to, sizeof to, "\"%s\": \"+", texts[i]);
         is_int(parse_changed(text, from, to), ET_EFORMAT,
@@ -116,6 +119,9 @@ test_manifest(void)
     };
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         size_t name = strcspn(counts[i], ":");
+        snprintf(from, sizeof from, "%.*s", (int)name, counts[i]);
+        snprintf(to, sizeof to, "\"no_%.*s", (int)name - 1, counts[i] + 1);
+        is_int(parse_changed(text, from, to), ET_EFORMAT, "%s must be there", from);
         snprintf(from, sizeof from, "%.*s: 0", (int)name, counts[i]);
         snprintf(to, sizeof to, "%.*s: -1", (int)name, counts[i]);
         ok(parse_changed(text, counts[i], from) == ET_OK &&
