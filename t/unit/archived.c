@@ -142,6 +142,35 @@ test_left_out(void)
     json_decref(list);
 }
 
+/* A pattern fits a path, or a place that it lies in. */
+static void
+test_patterns(void)
+{
+    static const struct {
+        const char *pattern, *path;
+        bool fits;
+    } rows[] = {
+        {"optimizer", "optimizer/adam/m", true},
+        {"optim", "optimizer/adam/m", false},
+        {"optimizer/adam", "optimizer/adam/m", true},
+        {"*adam", "optimizer/adam/m", true},
+        {"*dam", "optimizer/adams/m", false},
+        {"optimizer/adam/m", "optimizer/adam", false},
+        {"model/*", "model/a/b", true},
+        {"model/?", "model/ab", false},
+        {"model/?", "model/a/b", true},
+        {"*", "a/b/c", true},
+        {"state/model", "model/w", true},
+        {"state/*", "model", true},
+        {"adam", "optimizer/adam/m", false},
+        {"[ab]", "b/c", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        ok(eti_archive_path_fits(rows[i].pattern, rows[i].path) == rows[i].fits,
+           "'%s' %s '%s'", rows[i].pattern, rows[i].fits ? "fits" : "does not fit",
+           rows[i].path);
+}
+
 /* Counting the bytes of a save keeps nothing. */
 static void
 test_size(void)
@@ -407,6 +436,7 @@ main(void)
     test_again();
     test_any_place();
     test_left_out();
+    test_patterns();
     test_size();
     test_finite();
     test_label();

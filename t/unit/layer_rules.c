@@ -288,6 +288,38 @@ test_border(void)
     et_module_free(&m);
 }
 
+/* What a residual block gives is never negative: it ends in a ReLU. */
+static void
+test_blocks(void)
+{
+    float x[2 * 4 * 9], y[2 * 4 * 9];
+    for (int i = 0; i < 2 * 4 * 9; i++)
+        x[i] = (float)(i * i % 13) - 8;
+    for (int k = 0; k < 2; k++) {
+        struct et_module *m;
+        int negative = 0, positive = 0;
+        if (k == 0)
+            must(ET_NEW(cx, &m, basic_block, .in_channels = 4, .channels = 4));
+        else
+            must(ET_NEW(cx, &m, bottleneck, .in_channels = 4, .channels = 1));
+        must(et_module_bind(cx, m, dev, ET_PARAM | ET_BUFFER, 17));
+        struct et_tensor *in = leaf(4, (const int64_t[]){2, 4, 3, 3}, x);
+        struct et_forward f = {.g = g};
+        struct et_tensor *out = et_forward(&f, m, in);
+        must(et_eval(g, &out, 1));
+        must(et_tensor_read(cx, out, y, sizeof y));
+        for (int i = 0; i < 2 * 4 * 9; i++) {
+            negative += y[i] < 0;
+            positive += y[i] > 0;
+        }
+        ok(negative == 0 && positive > 0, "%s gives what is not negative",
+           m->type->info.name);
+        et_graph_reset(g);
+        et_tensor_free(&in);
+        et_module_free(&m);
+    }
+}
+
 /* ---- keys and values that are kept ---- */
 
 static void
@@ -331,6 +363,7 @@ main(void)
     test_norm_rules();
     test_moved();
     test_border();
+    test_blocks();
     test_kept();
     et_graph_free(&g);
     et_device_close(&dev);
