@@ -403,7 +403,8 @@ test_failed(void)
     struct eti_writer *w;
     struct eti_written r;
     need(cx, eti_writer_new(cx, dir, 1, "newest", &w));
-    for (int k = 0; k < 2; k++) {
+    static const char *const names[] = {"model/w", "model/w", "model/v"};
+    for (int k = 0; k < 3; k++) {
         struct et_archive *a = eti_writer_archive(w);
         struct et_tensor *t;
         const float v = k ? INFINITY : 1;
@@ -411,12 +412,14 @@ test_failed(void)
         need(cx, et_tensor_write(cx, t, &v, sizeof v));
         m.step = 4 + k;
         eti_archive_begin(a, cx);
-        need(cx, et_archive_tensor(a, "model/w", t));
+        need(cx, et_archive_tensor(a, names[k], t));
         need(cx, eti_archive_end(a));
         eti_writer_start(w, &m);
         if (!eti_writer_wait(w, &r))
             bail("a save has no result");
         is_int(r.status, k ? ET_EINVAL : ET_OK, "a save of %g", (double)v);
+        ok((strstr(r.why.message, names[k]) != NULL) == (k > 0),
+           "and its own reason: %s", r.why.message);
         is_link(path_to(dir, "newest"), "step-000000000004",
                 "the link leads to the first");
         et_tensor_free(&t);
