@@ -181,7 +181,7 @@ pass_rows(struct formula *f, struct et_module *m, int64_t n, float *out)
     et_tensor_free(&x);
 }
 
-/* Batches of several sizes, one after the other: the masks are dealt out to each anew. */
+/* Batches of several sizes, one after the other: each has the masks dealt out anew. */
 static void
 test_sizes(struct formula *f)
 {

@@ -130,7 +130,7 @@ indices(void)
     get(out[1], l);
     ok(l[0] == -INFINITY, "the sum of no exponential is 0, its logarithm -infinity");
     forget();
-    /* A gradient of 2x2 windows on two planes of 4x4: indices of places, and of none. */
+    /* Gradients of 2x2 windows on two planes of 4x4: indices of places, and of none. */
     const float dy[] = {1, 2, 3, 4, 5, 6, 7, 8};
     const int32_t index[] = {0, 16, -1, 15, 15, 31, -9, 0};
     float dx[32];
@@ -161,7 +161,7 @@ indices(void)
 
 /* ---- frames ---- */
 
-/* One frame on two images of 3x3 bytes, 1 to 9 and 11 to 19; 0 where nothing is seen. */
+/* One frame on two images of 3x3 bytes, 1 to 9 and 11 to 19; 0 where nothing is. */
 static void
 frame(const int32_t row[ET_FRAME_NUMBERS], const float want[4], const char *what)
 {

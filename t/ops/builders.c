@@ -353,6 +353,37 @@ test_reductions(void)
        "more than there are cannot be the largest");
 }
 
+/* Images go to kernels as these have them, however they lie; so do their gradients. */
+static void
+test_images(void)
+{
+    const struct et_pool2d_attr pool = {.kernel = {2, 2}};
+    for (int i = 0; i < 8; i++) {
+        begin();
+        struct et_tensor *x = leaf("f32[2,4,5,6]", NULL), *dx;
+        struct et_tensor *w = leaf("f32[4,3,2,2]", NULL);
+        struct et_tensor *y =
+            i == 0   ? et_max_pool2d(g, x, &pool)
+            : i == 1 ? et_avg_pool2d(g, x, &pool)
+            : i == 2 ? et_adaptive_avg_pool2d(g, x, 2, 3)
+            : i == 3 ? et_resize2d(g, x, ET_RESIZE_BILINEAR, 7, 8)
+            : i == 4 ? et_resize2d_by(g, x, ET_RESIZE_NEAREST, 10, 12, 0.5)
+            : i == 5 ? et_group_norm(g, x, NULL, NULL, 2, 1e-5)
+            : i == 6 ? et_batch_norm(g, x, NULL, NULL, 1e-5, NULL, NULL)
+                     : et_conv_transpose2d(g, x, w, NULL, NULL);
+        need(et_graph_status(g));
+        ok(made_by(y->node->in[0], ET_OP_copy) &&
+               et_desc_is_contiguous(&y->node->in[0]->desc, ET_CHANNELS_LAST) &&
+               et_desc_is_contiguous(&y->desc, ET_CHANNELS_LAST),
+           "%s copies an image that is not channels-last", y->node->op->name);
+        /* A gradient that lies in rows: that of a product with an array in rows. */
+        struct et_tensor *rows = et_contiguous(g, y, ET_ROW_MAJOR);
+        need(et_grad(g, et_sum(g, et_square(g, rows), 0, false), &x, 1, &dx));
+        ok(et_desc_same_shape(&dx->desc, &x->desc), "and takes its gradient back");
+        need(et_eval(g, &dx, 1));
+    }
+}
+
 /* A sum of two dtypes has a gradient for each, of its own. */
 static void
 test_residual(void)
@@ -540,6 +571,7 @@ main(void)
     test_pack();
     test_lists();
     test_reductions();
+    test_images();
     test_residual();
     test_transposed();
     test_apart();

@@ -570,7 +570,7 @@ check_change(const struct change *c)
        op->name, c->says);
 }
 
-/* A fused program is as long, and has as many operands and results, as there is room. */
+/* A fused program has as many steps, operands and results as there is room for. */
 static void
 check_programs(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an operation of the user's own may be: the bounds of what its class describes, and
- * how an error of its functions arrives. On the reference. */
+/* What an operation of the user's own may be: the bounds of what its class describes,
+ * and how an error of its functions arrives. On the reference. */
 #include "etude/etude.h"
 #include "t/tap.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Layers made of others, in the cases that most models do not have: what takes the place
- * of a layer takes all of it, statistics of two values, a block that a step leaves out,
- * layers that are used twice. */
+/* Layers made of others, in the cases that most models do not have: what takes the
+ * place of a layer takes all of it, statistics of two values, a block that a step
+ * leaves out, layers that are used twice. */
 #include "etude/nn.h"
 #include "t/tap.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MANIFEST of a checkpoint: each member comes back as itself, and a text is refused from
- * the first member on that cannot be. In memory. */
+/* MANIFEST of a checkpoint: each member comes back as itself, and a text is refused
+ * from the first member on that cannot be. In memory. */
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
