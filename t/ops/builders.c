@@ -386,6 +386,30 @@ test_images(void)
     }
 }
 
+/* How many windows there are, by hand. */
+static void
+test_windows(void)
+{
+    static const struct {
+        int kernel, stride, pad, dilation, up;
+        int64_t size, want;
+    } rows[] = {
+        {3, 1, 0, 1, 1, 5, 3}, {2, 2, 0, 1, 0, 5, 2}, {2, 2, 0, 1, 1, 5, 3},
+        {3, 2, 0, 1, 1, 5, 2}, {3, 2, 1, 1, 0, 6, 3}, {3, 2, 1, 1, 1, 6, 4},
+        {2, 2, 1, 1, 1, 3, 2}, {2, 3, 0, 2, 1, 7, 3}, {5, 1, 0, 1, 1, 4, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct et_pool2d_attr o = {.kernel = {9, rows[i].kernel},
+                                         .stride = {9, rows[i].stride},
+                                         .pad = {9, rows[i].pad},
+                                         .dilation = {9, rows[i].dilation},
+                                         .ceil_mode = rows[i].up};
+        is_int(et_pooled_size(&o, 1, rows[i].size), rows[i].want,
+               "windows of %d by %d on %d, rounded %s", rows[i].kernel, rows[i].stride,
+               (int)rows[i].size, rows[i].up ? "up" : "down");
+    }
+}
+
 /* A sum of two dtypes has a gradient for each, of its own. */
 static void
 test_residual(void)
@@ -574,6 +598,7 @@ main(void)
     test_lists();
     test_reductions();
     test_images();
+    test_windows();
     test_residual();
     test_transposed();
     test_apart();

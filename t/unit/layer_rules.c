@@ -332,6 +332,22 @@ test_kept(void)
     must(ET_ADD(cx, m, NULL, attention, .d_model = 4, .n_heads = 2));
     must(eti_kv_cache_new(cx, dev, m, 8, &c));
     ok(c, "two attentions have their keys and values kept");
+    struct et_tensor *at;
+    must(et_tensor_new(cx, dev, ET_I32, 1, (const int64_t[]){1}, ET_ROW_MAJOR, NULL,
+                       &at));
+    is_int(eti_kv_keys(g, 1), 1, "without a cache a token sees what is given");
+    for (int text = 0; text < 2; text++) {
+        eti_kv_fill(g, c);
+        ok(eti_kv_keys(g, 3) == 3 && !eti_kv_hide(g, NULL),
+           "text %d begins with its own tokens", text);
+        eti_kv_go_on(g, c, at);
+        ok(eti_kv_keys(g, 1) == 8 && eti_kv_hide(g, NULL),
+           "and goes on with those that are kept");
+        eti_kv_end(g);
+        is_int(eti_kv_keys(g, 1), 1, "until its end");
+    }
+    et_graph_reset(g);
+    et_tensor_free(&at);
     eti_kv_cache_free(&c);
     et_module_free(&m->items[1].module);
     m->items[1].module = et_module_ref(m->items[0].module);
