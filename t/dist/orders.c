@@ -126,6 +126,8 @@ test_other_run(void)
     int64_t before = h.commands;
     struct etd_answer a = ask_as(&t, &head, &c);
     is_refused(&a, 5010, "a command for another run");
+    a = ask_as(&t, &head, &c);
+    is_refused(&a, 5010, "the same again, whose answer begins the log of commands,");
     for (int other = -1; other <= 1; other += 2) {
         head = talk_head();
         head.incarnation += other;

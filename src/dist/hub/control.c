@@ -87,8 +87,9 @@ remember(struct etd_hub *h, const unsigned char *id, int64_t answer)
     }
     struct etd_known *place = find_known(k, id);
     k->n += !place->used;
+    if (!place->used || answer >= 0)
+        place->answer = answer;
     place->used = true;
-    place->answer = answer > 0 ? answer : place->answer;
     memcpy(place->id, id, ETD_CMD_ID);
     return ET_OK;
 }
@@ -316,7 +317,7 @@ is_repeated(struct etd_hub *h, const struct etd_peer *p, const struct etd_comman
     }
     if (!known)
         return false;
-    if (known->answer > 0 && read_answer(h, known->answer, &a))
+    if (known->answer >= 0 && read_answer(h, known->answer, &a))
         reply(h, &p->to, &a);
     return true;
 }
@@ -372,7 +373,7 @@ etd_control_command(struct etd_hub *h, struct etd_peer *p, const struct etd_fram
             write_answer(h, &a);
         return;
     }
-    if (!write_command(h, &c) || remember(h, c.id, 0) != ET_OK) {
+    if (!write_command(h, &c) || remember(h, c.id, -1) != ET_OK) {
         et_error_clear(h->cx);
         (void)reject(h, p, &c, ETD_E_FULL, "the command cannot be written down");
         return;
@@ -432,7 +433,7 @@ reload_line(struct etd_hub *h, const char *line, size_t n, int64_t at)
             p->used = false;
         status = remember(h, a.id, at);
     } else if (json && from_hex(text_of(json, "id"), id)) {
-        status = remember(h, id, 0);
+        status = remember(h, id, -1);
         reload_command(h, json, id);
     }
     json_decref(json);

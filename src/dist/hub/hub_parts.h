@@ -78,7 +78,7 @@ enum { ETD_HUB_PENDING = 256, ETD_OPERATORS = 64 };
 /* What is known of a command: where its answer stands in control.log. */
 struct etd_known {
     unsigned char id[ETD_CMD_ID];
-    int64_t answer; /* byte of the line; 0: it is not answered yet */
+    int64_t answer; /* byte of the line; -1: it is not answered yet */
     bool used;
 };
 
