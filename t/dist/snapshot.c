@@ -331,11 +331,210 @@ test_bins(struct et_ctx *cx)
     }
 }
 
+/* Is M, as it is now, taken from its snapshot? */
+static bool
+is_loaded(struct et_ctx *cx, const struct etd_model *m)
+{
+    struct etd_model *other;
+    char *bytes;
+    size_t n;
+    need(cx, etd_model_new(cx, &other));
+    need(cx, etd_model_save(m, &bytes, &n));
+    const et_status status = etd_model_load(other, bytes, n);
+    if (status != ET_OK && status != ET_EFORMAT)
+        bail("a snapshot fails with %d", status);
+    et_error_clear(cx);
+    et_free(cx, bytes);
+    etd_model_free(&other);
+    return status == ET_OK;
+}
+
+/* Numbers that have a least or a greatest value: there they are loaded, one beyond it
+ * they are refused. */
+static void
+test_bounds(struct et_ctx *cx)
+{
+    struct etd_model *m = new_full(cx);
+    m->n_ticks = 1;
+    m->eval[0].running = true;
+#define BOUND(number, at, beyond)                                                      \
+    do {                                                                               \
+        const __typeof__(m->number) was = m->number;                                   \
+        m->number = (at);                                                              \
+        const bool taken = is_loaded(cx, m);                                           \
+        m->number = (beyond);                                                          \
+        ok(taken && !is_loaded(cx, m),                                                 \
+           "a snapshot has " #number " as " #at ", and not as " #beyond);              \
+        m->number = was;                                                               \
+    } while (0)
+    BOUND(seq, 0, -1);
+    BOUND(incarnation, 1, 0);
+    BOUND(n_evaluated, 0, -1);
+    BOUND(left_out, 0, -1);
+    BOUND(width, 1, 0);
+    BOUND(width, 1LL << 40, (1LL << 40) + 1);
+    BOUND(series[0].n, 0, -1);
+    BOUND(series[0].bad, 0, -1);
+    BOUND(series[0].bin[0].bin, 0, -1);
+    BOUND(series[0].bin[0].bin, ETD_BINS - 1, ETD_BINS);
+    BOUND(series[0].bin[0].n, 0, -1);
+    BOUND(event[0].seq, 0, -1);
+    BOUND(event[0].kind, (enum et_record_kind)(ET_RECORD_COUNT - 1),
+          (enum et_record_kind)ET_RECORD_COUNT);
+    BOUND(event[0].level, ET_LOG_DEBUG, (enum et_log_level)(ET_LOG_DEBUG - 1));
+    BOUND(event[0].level, ET_LOG_ERROR, (enum et_log_level)(ET_LOG_ERROR + 1));
+    BOUND(mark[0].kind, (enum et_record_kind)(ET_RECORD_COUNT - 1),
+          (enum et_record_kind)ET_RECORD_COUNT);
+    BOUND(n_warnings, 0, -1);
+    BOUND(n_errors, 0, -1);
+#undef BOUND
+    m->series[1] = m->series[0];
+    m->series[1].bin = NULL;
+    m->series[1].n_bins = m->series[1].room = 0;
+    m->n_series = 2;
+    ok(!is_loaded(cx, m), "a name of two series is refused");
+    m->series[1].name[0]++;
+    ok(is_loaded(cx, m), "two names are not");
+    m->n_series = 1;
+    etd_model_free(&m);
+}
+
+/* Bytes that no model has. */
+static void
+test_damage(struct et_ctx *cx)
+{
+    struct etd_model *m = new_full(cx), *other;
+    char *bytes, *all, *longest, *at;
+    size_t n, n_all;
+    need(cx, etd_model_new(cx, &other));
+    m->sp = INT64_MAX;
+    need(cx, etd_model_save(m, &bytes, &n));
+    char *damaged = malloc(n + 1);
+    if (!damaged)
+        bail("no memory");
+#define IS_REFUSED(change, size, what)                                                 \
+    do {                                                                               \
+        memcpy(damaged, bytes, n);                                                     \
+        damaged[n] = 0;                                                                \
+        change;                                                                        \
+        is_int(etd_model_load(other, damaged, size), ET_EFORMAT, "%s is refused",      \
+               what);                                                                  \
+        et_error_clear(cx);                                                            \
+    } while (0)
+    ok(loads(cx, other, bytes, n), "a snapshot is loaded");
+    need(cx, etd_model_save(other, &all, &n_all));
+    IS_REFUSED((void)0, n + 1, "one with a byte behind it");
+    IS_REFUSED((void)0, n - 1, "one without its last byte");
+    IS_REFUSED(damaged[1] = 2, n, "one of another format");
+    at = memmem(bytes, n, "\x7f\xff\xff\xff\xff\xff\xff\xff", 8);
+    if (!at)
+        bail("a number of the model is not in its snapshot");
+    IS_REFUSED(damaged[at - bytes] = (char)0x80, n, "a number past all of ours");
+    at = memmem(bytes, n, "running", 7);
+    IS_REFUSED(damaged[at - bytes + 3] = '\0', n, "a text with an end inside");
+    char *same;
+    size_t n_same;
+    need(cx, etd_model_save(other, &same, &n_same));
+    ok(n_same == n_all && memcmp(same, all, n_all) == 0,
+       "after all these a model is what it was");
+#undef IS_REFUSED
+    /* (16 MiB.) */
+    longest = calloc(1, (16 << 20) + 1);
+    if (!longest)
+        bail("no memory");
+    for (int more = 0; more < 2; more++) {
+        ok(etd_model_load(other, longest, (16 << 20) + (size_t)more) == ET_EFORMAT &&
+               !!strstr(et_error_get(cx)->message, "exceeds") == more,
+           "%s: %s", more ? "and a byte more is too long" : "16 MiB are looked at",
+           et_error_get(cx)->message);
+        et_error_clear(cx);
+    }
+    free(longest);
+    free(damaged);
+    et_free(cx, same);
+    et_free(cx, all);
+    et_free(cx, bytes);
+    etd_model_free(&m);
+    etd_model_free(&other);
+}
+
+/* Whatever the bits of a NaN are, equal models have equal bytes. */
+static void
+test_nan(struct et_ctx *cx)
+{
+    struct etd_model *m = new_full(cx);
+    const uint64_t bits[] = {0x7ff8000000000000, 0xfff8000000000000,
+                             0x7ff8000000000005};
+    char *bytes[3];
+    size_t n[3];
+    for (int i = 0; i < 3; i++) {
+        memcpy(&m->train_s, &bits[i], sizeof m->train_s);
+        need(cx, etd_model_save(m, &bytes[i], &n[i]));
+    }
+    for (int i = 1; i < 3; i++)
+        ok(n[i] == n[0] && memcmp(bytes[i], bytes[0], n[0]) == 0,
+           "a NaN of other bits is the same in a snapshot");
+    for (int i = 0; i < 3; i++)
+        et_free(cx, bytes[i]);
+    etd_model_free(&m);
+}
+
+/* Records for a model that was loaded: more of all its lists. */
+static void
+test_going_on(struct et_ctx *cx)
+{
+    static const struct {
+        enum et_record_kind kind;
+        int rank;
+        int64_t ba;
+        const char *text;
+        struct et_log_entry entry;
+    } row[] = {
+        {ET_RECORD_BATCH, 0, 301, NULL, {"loss", 0.5}},
+        {ET_RECORD_BATCH, 0, 700, NULL, {"loss", 0.25}},
+        {ET_RECORD_BATCH, 0, 701, NULL, {"other", 7}},
+        {ET_RECORD_HEALTH, 3, 702, NULL, {"own_ms", 4}},
+        {ET_RECORD_ALGORITHM, 0, 703, "swa", {"start", 0.75}},
+        {ET_RECORD_LOG, 0, 704, "another line", {"", 0}},
+    };
+    struct etd_model *m = new_full(cx), *other;
+    char *bytes, *again;
+    size_t n, n_again;
+    need(cx, etd_model_new(cx, &other));
+    need(cx, etd_model_save(m, &bytes, &n));
+    need(cx, etd_model_load(other, bytes, n));
+    et_free(cx, bytes);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const struct et_record r = {.kind = row[i].kind,
+                                    .seq = m->seq + 1,
+                                    .t = 1e9 + (double)i,
+                                    .ba = row[i].ba,
+                                    .rank = row[i].rank,
+                                    .text = row[i].text,
+                                    .entry = &row[i].entry,
+                                    .n = row[i].entry.name[0] != 0};
+        need(cx, etd_model_apply(m, &r));
+        need(cx, etd_model_apply(other, &r));
+    }
+    need(cx, etd_model_save(m, &bytes, &n));
+    need(cx, etd_model_save(other, &again, &n_again));
+    ok(n == n_again && memcmp(bytes, again, n) == 0,
+       "a model that was loaded goes on as the one that was saved");
+    et_free(cx, bytes);
+    et_free(cx, again);
+    etd_model_free(&m);
+    etd_model_free(&other);
+}
+
 int
 main(void)
 {
     struct et_ctx *cx = need_ctx();
     test_bins(cx);
+    test_bounds(cx);
+    test_damage(cx);
+    test_nan(cx);
+    test_going_on(cx);
     test_numbers(cx);
     test_places(cx);
     test_long_texts(cx);
