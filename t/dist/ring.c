@@ -97,38 +97,44 @@ test_heads(struct et_ctx *cx)
                                        .ba = 3 + i,
                                        .sp = i % 5 ? 4 + i : 0,
                                        .rank = i % 7,
+                                       .level = (enum et_log_level)(i % 4),
                                        .entry = &entry,
                                        .n = 1};
         wrong += !etd_ring_put(ring, &told) || !etd_ring_take(ring, &r) ||
                  r.kind != told.kind || r.t != told.t || r.seq != told.seq ||
                  r.ep != told.ep || r.ba != told.ba || r.sp != told.sp ||
-                 r.rank != told.rank;
+                 r.rank != told.rank || r.level != told.level;
     }
-    is_int(wrong, 0, "each record has its own time, place and rank");
+    is_int(wrong, 0, "each record has its own time, place, rank and level");
     etd_ring_free(&ring);
 }
 
-/* Each kind of record with a text, between two batches. */
+/* Each kind of record with a text of its own, between two batches; with one number, and
+ * with more than a slot has. */
 static void
 test_texts(struct et_ctx *cx)
 {
-    struct et_log_entry entry = {.name = "ema/decay", .value = 3};
+    struct et_log_entry entry[NUMBERS];
     struct etd_ring *ring;
     struct et_record r;
-    char lost[256] = "";
+    char lost[256] = "", text[16];
     need(cx, etd_ring_new(cx, &ring));
-    for (int kind = 0; kind < ET_RECORD_COUNT; kind++) {
-        const struct et_record told = {
-            .kind = (enum et_record_kind)kind, .text = "ema", .entry = &entry, .n = 1};
-        r = batch(kind, &entry, 1);
+    name_numbers(entry, NUMBERS, 3);
+    for (int i = 0; i < 2 * ET_RECORD_COUNT; i++) {
+        const struct et_record told = {.kind = (enum et_record_kind)(i / 2),
+                                       .text = text,
+                                       .entry = entry,
+                                       .n = i % 2 ? NUMBERS : 1};
+        snprintf(text, sizeof text, "text %d", i);
+        r = batch(i, entry, 1);
         etd_ring_put(ring, &r);
         etd_ring_put(ring, &told);
-        const bool came =
-            etd_ring_take(ring, &r) && etd_ring_take(ring, &r) && r.kind == told.kind &&
-            r.text && strcmp(r.text, told.text) == 0 && r.n == 1 && r.entry->value == 3;
+        const bool came = etd_ring_take(ring, &r) && etd_ring_take(ring, &r) &&
+                          r.kind == told.kind && r.text && strcmp(r.text, text) == 0 &&
+                          r.n == told.n && r.entry[told.n - 1].value == 3 + told.n - 1;
         if (!came)
-            snprintf(lost + strlen(lost), sizeof lost - strlen(lost), " %s",
-                     et_record_name(told.kind));
+            snprintf(lost + strlen(lost), sizeof lost - strlen(lost), " %s of %d",
+                     et_record_name(told.kind), told.n);
     }
     is_str(lost, "", "a text comes back with records of every kind");
     etd_ring_free(&ring);
@@ -166,6 +172,47 @@ test_overflow(struct et_ctx *cx)
     ok(in_order, "the oldest first: it is the new ones that are left out");
     r = batch(1, entry, 2);
     ok(etd_ring_put(ring, &r) && etd_ring_take(ring, &r), "then there is room again");
+    etd_ring_free(&ring);
+}
+
+/* Kinds whose records are many have the larger ring, all others that of what is told
+ * once; and a record takes one slot for each 32 of its numbers. */
+static void
+test_rooms(struct et_ctx *cx)
+{
+    static const char many[] = " batch metric memory throughput health algorithm ";
+    static const struct {
+        int n, slots;
+    } row[] = {{0, 1}, {1, 1}, {32, 1}, {33, 2}, {64, 2}, {65, 3}, {96, 3}, {97, 4}};
+    struct et_log_entry entry[97];
+    struct etd_ring *ring;
+    struct et_record r, got;
+    char name[64];
+    need(cx, etd_ring_new(cx, &ring));
+    name_numbers(entry, 97, 0);
+    for (int kind = 0; kind < ET_RECORD_COUNT; kind++) {
+        int put = 0, taken = 0;
+        r = (struct et_record){.kind = (enum et_record_kind)kind};
+        snprintf(name, sizeof name, " %s ", et_record_name(r.kind));
+        while (etd_ring_put(ring, &r))
+            put++;
+        while (etd_ring_take(ring, &got))
+            taken += got.kind == r.kind;
+        is_int(put, strstr(many, name) ? ETD_RING_SLOTS : ETD_RING_CRITICAL,
+               "so many records of the kind%sfind room", name);
+        is_int(taken, put, "and come out");
+    }
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        int put = 0, numbers = 0;
+        r = batch(1, entry, row[i].n);
+        while (etd_ring_put(ring, &r))
+            put++;
+        while (etd_ring_take(ring, &got))
+            numbers += got.n;
+        is_int(put, ETD_RING_SLOTS / row[i].slots, "a record of %d numbers takes %d",
+               row[i].n, row[i].slots);
+        is_int(numbers, put * row[i].n, "and has all of them");
+    }
     etd_ring_free(&ring);
 }
 
@@ -669,16 +716,88 @@ open_file(void)
     return fd;
 }
 
-/* A second goes by, in which the sender has time. */
+/* So many seconds go by, and then the sender has time. */
 static void
-pass_second(void)
+pass(double seconds)
 {
     const int before = atomic_load(&looks);
     double end = eti_system.monotonic() + 120;
-    atomic_store(&sender_now, atomic_load(&sender_now) + 1);
+    atomic_store(&sender_now, atomic_load(&sender_now) + seconds);
     while (atomic_load(&looks) < before + 10)
         if (usleep(1000), eti_system.monotonic() > end)
             bail("the sender's thread stands still");
+}
+
+/* What FD has of health: "NAME=VALUE of RANK at TIME", a line for each record. */
+static const char *
+read_health(int fd)
+{
+    static char text[1024];
+    struct et_log_entry entry[NUMBERS];
+    struct et_record r;
+    struct etd_packet f;
+    size_t n, used;
+    char *all = read_file(fd, &n);
+    text[0] = '\0';
+    for (size_t at = 0; etd_packet_next(all + at, n - at, &f, &used) == 1; at += used)
+        if (etd_packet_record(&f, entry, NUMBERS, &r) && r.kind == ET_RECORD_HEALTH)
+            snprintf(text + strlen(text), sizeof text - strlen(text),
+                     "%s=%g of %d at %g\n", entry[r.n - 1].name, entry[r.n - 1].value,
+                     r.rank, r.t);
+    free(all);
+    return text;
+}
+
+static double
+sender_wall(void)
+{
+    return 500 + sender_clock();
+}
+
+/* What a rank says of itself: how often it was asked; every fourth time nothing. */
+static bool
+say_health(void *data, struct et_record *r, struct et_log_entry *entry, int room)
+{
+    int *asked = data;
+    if (++*asked % 4 == 0)
+        return false;
+    snprintf(entry->name, sizeof entry->name, "room/%d", room);
+    entry->value = *asked;
+    r->entry = entry;
+    r->n = 1;
+    return true;
+}
+
+/* A rank is asked for its health each second, for the first time after one. */
+static void
+test_health(void)
+{
+    struct eti_seams seams = eti_system;
+    struct et_ctx *cx = need_ctx();
+    struct etd_sender *s;
+    int fd = open_file(), asked = 0;
+    seams.monotonic = sender_clock;
+    seams.wall = sender_wall;
+    eti_ctx_set_seams(cx, &seams);
+    atomic_store(&sender_now, 2000);
+    need(cx, etd_sender_start(cx, fd, 5, &s));
+    pass(10); /* nobody asks yet */
+    etd_sender_watch(s, say_health, &asked);
+    pass(0);
+    pass(0.875);
+    pass(0.125);
+    pass(0.875);
+    for (int i = 0; i < 4; i++)
+        pass(1);
+    etd_sender_stop(&s);
+    is_str(read_health(fd),
+           "room/32=1 of 5 at 2511\n"
+           "room/32=2 of 5 at 2512.88\n"
+           "room/32=3 of 5 at 2513.88\n"
+           "room/32=5 of 5 at 2515.88\n",
+           "a rank says how it is once a second, with its rank and the time");
+    close(fd);
+    et_ctx_free(&cx);
 }
 
 /* Records that there is no room for are told of when their number has changed. */
@@ -693,22 +812,59 @@ test_dropped(void)
     seams.monotonic = sender_clock;
     eti_ctx_set_seams(cx, &seams);
     name_numbers(entry, 3, 0);
-    need(cx, etd_sender_start(cx, fd, 0, &s));
+    need(cx, etd_sender_start(cx, fd, 3, &s));
     etd_sender_watch(s, NULL, NULL);
     for (int times = 0; told == 0 && times < 1000; times++) {
         for (int i = 0; i < 3 * ETD_RING_SLOTS; i++) {
             const struct et_record r = batch(i, entry, 3);
             etd_sender_sink(s)->write(etd_sender_sink(s), &r);
         }
-        pass_second();
-        pass_second();
+        pass(1);
+        pass(1);
         told = count_text(fd, "dropped");
     }
     is_int(told, 1, "how many records were left out is told");
     for (int i = 0; i < 4; i++)
-        pass_second();
+        pass(1);
     etd_sender_stop(&s);
     is_int(count_text(fd, "dropped"), 1, "and not again while it is the same");
+    ok(strncmp(read_health(fd), "dropped=", 8) == 0 &&
+           strstr(read_health(fd), " of 3 at "),
+       "with the rank that left them out");
+    close(fd);
+    et_ctx_free(&cx);
+}
+
+/* What the training thread sends itself is written when the call returns, behind all
+ * records before it. (The clock stands still: nothing else is written.) */
+static void
+test_put(void)
+{
+    struct eti_seams seams = eti_system;
+    struct et_ctx *cx = need_ctx();
+    struct etd_sender *s;
+    struct etd_packet f;
+    char kinds[64] = "";
+    size_t n, used;
+    int fd = open_file();
+    const struct et_record r = state(1, "running");
+    seams.monotonic = sender_clock;
+    eti_ctx_set_seams(cx, &seams);
+    need(cx, etd_sender_start(cx, fd, 0, &s));
+    pass(1);
+    etd_sender_put(s, ETD_PACKET_OPEN, "a", 1); /* from now on nothing is due */
+    etd_sender_sink(s)->write(etd_sender_sink(s), &r);
+    etd_sender_put(s, ETD_PACKET_END, "bc", 2);
+    char *all = read_file(fd, &n);
+    for (size_t at = 0; etd_packet_next(all + at, n - at, &f, &used) == 1; at += used)
+        snprintf(kinds + strlen(kinds), sizeof kinds - strlen(kinds), " %s",
+                 f.kind == ETD_PACKET_OPEN     ? "open"
+                 : f.kind == ETD_PACKET_RECORD ? "record"
+                 : f.kind == ETD_PACKET_END    ? "end"
+                                               : "?");
+    is_str(kinds, " open record end", "a packet is written at once, in its order");
+    free(all);
+    etd_sender_stop(&s);
     close(fd);
     et_ctx_free(&cx);
 }
@@ -769,6 +925,7 @@ main(void)
     test_heads(cx);
     test_texts(cx);
     test_overflow(cx);
+    test_rooms(cx);
     test_names(cx);
     test_lengths(cx);
     test_like_names(cx);
@@ -781,6 +938,8 @@ main(void)
     test_flush();
     test_stuck(cx);
     test_dropped();
+    test_health();
+    test_put();
     test_last(cx);
     test_commands(cx);
     struct et_alloc_stats stats;
