@@ -83,6 +83,72 @@ test_collective(void)
     free(text);
 }
 
+/* Each part of what is said of a collective, and what is left out where it has none. */
+static void
+test_texts(void)
+{
+    static const struct {
+        struct et_comm_look call;
+        const char *text;
+    } row[] = {
+        {{.kind = ET_COMM_BARRIER, .dtype = ET_F32, .seq = 3, .n = 7}, "barrier 3"},
+        {{.kind = ET_COMM_BARRIER, .seq = 4, .mark = {5, 6, 0}}, "barrier 4 [5.6]"},
+        {{.kind = ET_COMM_ALL_REDUCE, .dtype = ET_BF16, .seq = 57, .n = 10},
+         "all_reduce 57 of 10 bf16"},
+        {{.kind = ET_COMM_BROADCAST,
+          .dtype = ET_I64,
+          .seq = 58,
+          .n = 0,
+          .mark = {9, 0, 0}},
+         "broadcast 58 of 0 i64"},
+        {{.kind = ET_COMM_ALL_REDUCE,
+          .dtype = ET_F32,
+          .seq = 59,
+          .n = 11,
+          .mark = {12, 1, 0}},
+         "all_reduce 59 of 11 f32 [12.1]"},
+    };
+    char text[96];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        is_str(etd_collective_text(&row[i].call, text, sizeof text), row[i].text,
+               "a collective is described by what it has");
+}
+
+/* Where a rank was writing when it ended there is half an entry: one without a number,
+ * or with that of the entry which was in its place before. */
+static void
+test_half(void)
+{
+    static const uint64_t numbers[] = {0, 7};
+    for (int i = 0; i < 2; i++) {
+        f = (struct etd_flight_recorder){0};
+        for (int64_t ba = 0; ba < ETD_FLIGHT_EVENTS + 10; ba++)
+            etd_flight_event(&f, 0, ba);
+        f.entry[6].number = numbers[i]; /* of batch ETD_FLIGHT_EVENTS + 6 */
+        char *text = print(), wanted[64];
+        int found = 0;
+        for (int ba = ETD_FLIGHT_EVENTS + 5; ba <= ETD_FLIGHT_EVENTS + 7; ba++) {
+            snprintf(wanted, sizeof wanted, "ba %d ", ba);
+            found = 10 * found + (strstr(text, wanted) != NULL);
+        }
+        is_int(found, 101, "an entry that is half written is left out, and no other");
+        free(text);
+    }
+}
+
+static void
+test_time(void)
+{
+    double t = 0;
+    f = (struct etd_flight_recorder){0};
+    etd_flight_event(&f, 0, 5);
+    f.entry[0].t_ns -= 250 * 1000000000LL;
+    char *text = print(), *line = strchr(text, '\n');
+    ok(line && sscanf(line, "%lf", &t) == 1 && t <= -250 && t > -2500,
+       "an event of 250 s ago has its seconds: %g", t);
+    free(text);
+}
+
 int
 main(void)
 {
@@ -100,5 +166,8 @@ main(void)
         look(n, n < ETD_FLIGHT_EVENTS ? n : ETD_FLIGHT_EVENTS);
     }
     test_collective();
+    test_texts();
+    test_half();
+    test_time();
     return done();
 }

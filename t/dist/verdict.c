@@ -576,10 +576,45 @@ test_first_looks(void)
        "the second step of a run is measured from its first look");
 }
 
+/* Which signals are those of a program that is wrong, whether they ended it or it has
+ * caught them and says so. */
+static void
+test_crash_signals(void)
+{
+    static const bool crash[32] = {
+        [SIGILL] = true, [SIGTRAP] = true, [SIGABRT] = true, [SIGBUS] = true,
+        [SIGFPE] = true, [SIGSEGV] = true, [SIGSYS] = true,
+    };
+    for (int number = 1; number < 32; number++)
+        ok(etd_is_crash(number) == crash[number] &&
+               etd_is_crash(EXITED(128 + number)) == crash[number] &&
+               !etd_is_crash(EXITED(number)),
+           "an end by signal %d is %s crash", number, crash[number] ? "a" : "no");
+}
+
+static void
+test_three_reasons(void)
+{
+    static const int row[][4] = {
+        {0, 1, 5, 2}, {1, 5, 2, 1}, {0, 5, 1, 1},
+        {1, 0, 2, 2}, {0, 0, 1, 2}, {1, 1, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_sup_rank rank[3] = {{.pid = 0}};
+        for (int k = 0; k < 3; k++)
+            rank[k].end.exit = row[i][k];
+        is_int(etd_rank_that_counts(rank, 3), row[i][3],
+               "of exits with %d, %d and %d the right one tells why", row[i][0],
+               row[i][1], row[i][2]);
+    }
+}
+
 int
 main(void)
 {
     test_reasons();
+    test_three_reasons();
+    test_crash_signals();
     test_first_looks();
     test_crashes();
     test_hangs();
