@@ -6,11 +6,13 @@
 #include "config.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "dist/comm/rank_env.h"
@@ -348,6 +350,104 @@ test_secret(struct et_ctx *cx)
     is_int(status, ET_OK, "a run may have none");
 }
 
+/* ---- numbers ---- */
+
+/* Rank 2 of 7, with a value of its own in each variable that may have one. */
+static void
+set_own(void)
+{
+    set_variables("RANK=2 WORLD_SIZE=7 LOCAL_RANK=5 LOCAL_WORLD_SIZE=7 "
+                  "MASTER_ADDR=127.0.0.5 MASTER_PORT=4711 ETUDE_RANK_TIMEOUT=17");
+    unsetenv("ETUDE_RANK_LISTENER");
+}
+
+static void
+test_numbers(struct et_ctx *cx)
+{
+    struct etd_rank_env p;
+    set_own();
+    ok(etd_rank_env_read(cx, &p) == ET_OK && p.is_rank && p.rank == 2 && p.world == 7 &&
+           p.local_rank == 5 && p.local_world == 7 && p.port == 4711 &&
+           p.timeout_ms == 17000 && p.listener == -1 && !p.job[0] &&
+           strcmp(p.host, "127.0.0.5") == 0,
+       "a rank has each number from its own variable");
+    unsetenv("ETUDE_RANK_TIMEOUT");
+    ok(etd_rank_env_read(cx, &p) == ET_OK && p.timeout_ms == 300000,
+       "a collective may take 300 s where nobody says how long");
+    unsetenv("LOCAL_WORLD_SIZE");
+    ok(etd_rank_env_read(cx, &p) == ET_OK && p.local_world == 7,
+       "all ranks are here where nobody says how many");
+}
+
+/* Each number at its bounds, and one beyond them. */
+static void
+test_bounds(struct et_ctx *cx)
+{
+    static const struct {
+        const char *name;
+        long least, most;
+    } row[] = {
+        {"RANK", 0, 1023},
+        {"WORLD_SIZE", 1, 1024},
+        {"LOCAL_RANK", 0, 1023},
+        {"LOCAL_WORLD_SIZE", 1, 1024},
+        {"MASTER_PORT", 1, 65535},
+        {"ETUDE_RANK_TIMEOUT", 1, 2147483},
+        {"ETUDE_RANK_LISTENER", 0, 2147483647},
+    };
+    static const char *const no_numbers[] = {"7x", "x", " ", "1e3",
+                                             "99999999999999999999"};
+    struct etd_rank_env p;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const long values[] = {row[i].least - 1, row[i].least, row[i].most,
+                               row[i].most + 1};
+        char text[32], want[128], got[8] = "";
+        snprintf(want, sizeof want, "a number from %ld to %ld is expected",
+                 row[i].least, row[i].most);
+        for (int k = 0; k < 9; k++) {
+            set_own();
+            snprintf(text, sizeof text, "%ld", k < 4 ? values[k] : 0);
+            setenv(row[i].name, k < 4 ? text : no_numbers[k - 4], 1);
+            const bool read = etd_rank_env_read(cx, &p) == ET_OK;
+            const char *why = read ? "" : et_error_get(cx)->message;
+            if (k < 4) /* (What is within its bounds need not fit to the others.) */
+                strcat(got, strstr(why, want) ? "-" : "+");
+            else if (!strstr(why, want) || !strstr(why, row[i].name) ||
+                     !strstr(why, no_numbers[k - 4]))
+                ok(false, "%s is '%s': %s", row[i].name, no_numbers[k - 4], why);
+            et_error_clear(cx);
+        }
+        is_str(got, "-++-", "%s is a number from %ld to %ld", row[i].name, row[i].least,
+               row[i].most);
+    }
+    set_own();
+}
+
+/* The descriptor that rank 0 inherits is not another rank's. */
+static void
+test_listener(struct et_ctx *cx)
+{
+    struct etd_rank_env p;
+    char text[16];
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || listen(fd, 1) != 0)
+        bail("no socket");
+    set_own();
+    snprintf(text, sizeof text, "%d", fd);
+    setenv("ETUDE_RANK_LISTENER", text, 1);
+    ok(etd_rank_env_read(cx, &p) == ET_OK && p.listener == -1,
+       "rank 2 leaves the socket that listens alone");
+    setenv("RANK", "0", 1);
+    ok(etd_rank_env_read(cx, &p) == ET_OK && p.listener == fd, "rank 0 takes it");
+    close(fd);
+    snprintf(text, sizeof text, "%d", fd = open("/dev/null", O_RDONLY | O_CLOEXEC));
+    setenv("ETUDE_RANK_LISTENER", text, 1);
+    ok(etd_rank_env_read(cx, &p) == ET_EINVAL, "but not what does not listen");
+    et_error_clear(cx);
+    close(fd);
+    set_own();
+}
+
 int
 main(void)
 {
@@ -369,6 +469,9 @@ main(void)
     test_secret(cx);
     test_launchers(cx);
     test_refusals(cx);
+    test_numbers(cx);
+    test_bounds(cx);
+    test_listener(cx);
     et_ctx_free(&cx);
     return done();
 }

@@ -3,7 +3,10 @@
  * as rank 0 holds it. */
 #include "config.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +15,7 @@
 #include <unistd.h>
 
 #include "dist/comm/rendezvous.h"
+#include "dist/wire/endpoint.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
@@ -149,6 +153,64 @@ test_words(void)
     }
 }
 
+static int
+count_files(void)
+{
+    char folder[PATH_MAX];
+    int n = 0;
+    DIR *d = opendir(etd_endpoint_folder(folder, sizeof folder));
+    for (const struct dirent *e; d && (e = readdir(d)) != NULL;)
+        n += e->d_name[0] != '.';
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* A folder stands where the word is to be. */
+static void
+test_in_the_way(void)
+{
+    struct etd_rendezvous m = begin("job", none);
+    char path[sizeof m.path];
+    memcpy(path, m.path, sizeof path);
+    etd_rendezvous_end(&m);
+    const int before = count_files();
+    if (mkdir(path, 0700) != 0)
+        bail("no folder");
+    is_int(etd_rendezvous_begin(cx, "job", "127.0.0.1", none, &m), ET_EIO,
+           "a word that cannot be left is an error");
+    et_error_clear(cx);
+    is_int(count_files(), before + 1, "nothing of it lies about");
+    ok(m.lock < 0 && m.listener < 0 && !m.path[0] && is_there(path),
+       "nor is held, and what is in the way stays");
+    rmdir(path);
+}
+
+static void *
+begin_late(void *data)
+{
+    struct etd_rendezvous *m = data;
+    struct et_ctx *own = need_ctx();
+    usleep(20000);
+    need(own, etd_rendezvous_begin(own, "late", "127.0.0.1", none, m));
+    et_ctx_free(&own);
+    return NULL;
+}
+
+static void
+test_late(void)
+{
+    struct etd_rendezvous m, found;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, begin_late, &m) != 0)
+        bail("no thread");
+    ok(etd_rendezvous_find(cx, "late", 60000, &found) == ET_OK,
+       "a rank waits for a rank 0 that comes later");
+    pthread_join(thread, NULL);
+    is_int(found.port, m.port, "and finds it");
+    etd_rendezvous_end(&m);
+}
+
 int
 main(void)
 {
@@ -158,6 +220,8 @@ main(void)
     test_meeting();
     test_refused();
     test_words();
+    test_in_the_way();
+    test_late();
     et_ctx_free(&cx);
     return done();
 }

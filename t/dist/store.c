@@ -165,6 +165,8 @@ test_end(size_t row)
         report(fd[1], 1);
     else if (ends[row].op >= 0)
         say(fd[1], (enum etd_store_op)ends[row].op, false, NULL, 0);
+    settle(fd[0]);
+    early = early || is_told(watches, false); /* it is there still, whatever it said */
     leave(fd[1]);
     settle(fd[0]);
     bool told = is_told(watches, ends[row].lost);
@@ -204,6 +206,45 @@ test_watch_ends(void)
     ok(is_told(watches[0], true), "before it ends");
     close(fd[0]);
     close(watches[0]);
+    etd_server_stop(&server, false);
+}
+
+/* ---- questions ---- */
+
+/* A name is asked for before it is set: the answer waits. (Who comes in after the
+ * question has come in after it was looked at.) */
+static void
+test_early_question(void)
+{
+    char value[7];
+    begin();
+    int asks = enter(1, false), sets = enter(0, false);
+    say(asks, ETD_STORE_GET, true, NULL, 0);
+    int other = enter(2, false);
+    ok(!is_told(asks, false), "a name that nobody has set is not answered for");
+    say(sets, ETD_STORE_SET, true, "at last", sizeof value);
+    hear(sets, NULL, 0);
+    hear(asks, value, sizeof value);
+    ok(memcmp(value, "at last", sizeof value) == 0, "until somebody does");
+    close(asks);
+    close(sets);
+    close(other);
+    etd_server_stop(&server, false);
+}
+
+/* Who waits for one answer and asks for another is no rank of ours. */
+static void
+test_two_questions(void)
+{
+    char byte;
+    begin();
+    int fd = enter(1, false);
+    say(fd, ETD_STORE_GET, true, NULL, 0);
+    say(fd, ETD_STORE_GET, true, NULL, 0);
+    ssize_t n = recv(fd, &byte, 1, 0);
+    ok(n == 0 || (n < 0 && errno == ECONNRESET),
+       "who asks again before it is answered is cut off");
+    close(fd);
     etd_server_stop(&server, false);
 }
 
@@ -510,6 +551,8 @@ main(void)
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
         test_end(i);
     test_watch_ends();
+    test_early_question();
+    test_two_questions();
     test_goodbye();
     test_failed_rank_0();
     test_no_rank_0();
