@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -161,6 +162,10 @@ test_ttl(void)
     struct etd_command c = make(ETD_OP_PAUSE);
     is_applied(&t, &c, "a command that has 60,000 ms");
     is_int(h.last.ttl_ms, 60000, "the supervisor has as much time");
+    c = make(ETD_OP_PAUSE);
+    c.ttl_ms = 500;
+    is_applied(&t, &c, "one that has half a second");
+    is_int(h.last.ttl_ms, 500, "he has no more for that");
     c = make(ETD_OP_PAUSE);
     c.ttl_ms = 60001;
     struct etd_answer a = ask(&t, &c);
@@ -351,7 +356,284 @@ test_many(void)
     is_int(h.commands, before, "and none is passed on");
 }
 
+/* ---- the supervisor, as the test plays it ---- */
+
+/* The next command that the hub has passed on. */
+static struct etd_command
+take_command(void)
+{
+    double end = eti_system.monotonic() + PATIENCE;
+    while (eti_system.monotonic() < end) {
+        char bytes[ETD_CONTROL_BYTES];
+        struct etd_frame f;
+        struct etd_fault fault;
+        struct etd_command c;
+        ssize_t n = recv(h.supervisor, bytes, sizeof bytes, MSG_DONTWAIT);
+        if (n <= 0) {
+            usleep(200);
+        } else if (etd_read(bytes, (size_t)n, &f, &fault) == ET_OK &&
+                   f.head.kind == ETD_CMD) {
+            (void)etd_command_read(&f, &c); /* as far as it is one */
+            return c;
+        }
+    }
+    bail("the hub passes no command on");
+}
+
+static void
+answer(const struct etd_command *c, struct etd_answer a)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    const struct etd_head head = talk_head();
+    memcpy(a.id, c->id, sizeof a.id);
+    const size_t n = etd_answer_write(bytes, sizeof bytes, &head, &a);
+    if (send(h.supervisor, bytes, n, MSG_NOSIGNAL) != (ssize_t)n)
+        bail("the hub hears nothing");
+}
+
+/* Is there nothing that the hub has passed on? */
+static bool
+is_silent(void)
+{
+    char bytes[ETD_CONTROL_BYTES];
+    talk_settle(&h);
+    return recv(h.supervisor, bytes, sizeof bytes, MSG_DONTWAIT) < 0;
+}
+
+/* Two commands wait, and the second is answered first. What is no last word is not
+ * passed on. */
+static void
+test_other_order(void)
+{
+    struct talk t[2] = {join("a"), join("b")};
+    struct etd_command c[2] = {make(ETD_OP_PAUSE), make(ETD_OP_STOP)}, got;
+    const struct etd_head head = talk_head();
+    for (int i = 0; i < 2; i++) {
+        send_to(&t[i], &head, &c[i]);
+        is_str(etd_kind_name(hear(&t[i]).kind), "RECEIVED", "command %d is received",
+               i);
+        got = take_command();
+        ok(memcmp(got.id, c[i].id, sizeof got.id) == 0 && got.op == c[i].op,
+           "and passed on");
+    }
+    answer(&c[1], (struct etd_answer){.kind = ETD_RECEIVED});
+    answer(&c[1], (struct etd_answer){.kind = ETD_APPLIED, .step = 71, .rev = 72});
+    talk_settle(&h);
+    struct etd_answer a = hear(&t[1]);
+    ok(a.kind == ETD_APPLIED && a.step == 71 && a.rev == 72 &&
+           memcmp(a.id, c[1].id, sizeof a.id) == 0,
+       "the second has its answer");
+    ok(talk_ping(&t[0], 0) == ETD_PONG, "the first waits");
+    answer(&c[0], (struct etd_answer){.kind = ETD_EXPIRED});
+    talk_settle(&h);
+    a = hear(&t[0]);
+    ok(a.kind == ETD_EXPIRED && memcmp(a.id, c[0].id, sizeof a.id) == 0,
+       "and has another");
+    talk_close(&t[0]);
+    talk_close(&t[1]);
+}
+
+/* A run that could not be taken is nobody's. */
+static void
+test_refused_lease(void)
+{
+    struct talk a = join("a"), b = join("b");
+    struct etd_command c = make(ETD_OP_TAKE);
+    const struct etd_head head = talk_head();
+    send_to(&a, &head, &c);
+    is_str(etd_kind_name(hear(&a).kind), "RECEIVED", "an operator would take the run");
+    c = take_command();
+    answer(&c, (struct etd_answer){.kind = ETD_REJECTED, .code = 5008});
+    talk_settle(&h);
+    is_str(etd_kind_name(hear(&a).kind), "REJECTED", "and cannot");
+    c = make(ETD_OP_PAUSE);
+    is_applied(&b, &c, "another's command");
+    talk_close(&a);
+    talk_close(&b);
+}
+
+/* As many commands may wait for the supervisor as there are places, and one that finds
+ * none may come again. */
+static void
+test_places(void)
+{
+    enum { PLACES = 256, EACH = 10 };
+    static struct etd_command all[PLACES + 1];
+    const struct etd_head head = talk_head();
+    struct talk t = {0};
+    struct etd_answer a = {0};
+    int received = 0;
+    for (int i = 0; i <= PLACES; i++) {
+        char as[16];
+        snprintf(as, sizeof as, "many-%d", i / EACH);
+        if (i % EACH == 0)
+            t = join(as);
+        all[i] =
+            (struct etd_command){.op = ETD_OP_PAUSE, .if_rev = -1, .ttl_ms = 60000};
+        memcpy(all[i].id, &(uint32_t){0xabcd0000 + (uint32_t)i}, sizeof(uint32_t));
+        send_to(&t, &head, &all[i]);
+        a = hear(&t);
+        received += a.kind == ETD_RECEIVED;
+        if (i < PLACES)
+            (void)take_command();
+        if (i % EACH == EACH - 1)
+            talk_close(&t);
+    }
+    is_int(received, PLACES, "256 commands wait for their answers");
+    is_refused(&a, 5014, "one more");
+    answer(&all[100], (struct etd_answer){.kind = ETD_EXPIRED});
+    talk_settle(&h);
+    send_to(&t, &head, &all[PLACES]);
+    a = hear(&t);
+    is_str(etd_kind_name(a.kind), "RECEIVED",
+           "it comes again when one is answered, and");
+    (void)take_command();
+    for (int i = 0; i <= PLACES; i++)
+        if (i != 100)
+            answer(&all[i], (struct etd_answer){.kind = ETD_EXPIRED});
+    talk_settle(&h);
+    talk_close(&t);
+}
+
+/* The supervisor takes nothing any more: what cannot be passed on has expired, also for
+ * who asks again when it does. */
+static void
+test_stuck(void)
+{
+    enum { MOST = 250, EACH = 10 };
+    const struct etd_head head = talk_head();
+    struct etd_command c = {.op = ETD_OP_ANNOTATE, .if_rev = -1, .ttl_ms = 60000};
+    struct etd_answer a = {0}, next;
+    struct talk t = {0};
+    int sent = 0, answers = 0;
+    memset(c.value, 'x', sizeof c.value - 1);
+    for (; sent < MOST && a.kind != ETD_EXPIRED; sent++) {
+        char as[16];
+        snprintf(as, sizeof as, "stuck-%d", sent / EACH);
+        if (sent % EACH == 0 && sent > 0)
+            talk_close(&t);
+        if (sent % EACH == 0)
+            t = join(as);
+        memcpy(c.id, &(uint32_t){0xdcba0000 + (uint32_t)sent}, sizeof(uint32_t));
+        send_to(&t, &head, &c);
+        struct etd_out ping = talk_say(ETD_PING, 0);
+        talk_send(&t, &ping);
+        answers = 0;
+        for (enum etd_kind heard; (heard = talk_hear(&t)) != ETD_PONG;)
+            if (talk_is_over(heard))
+                bail("an operator is left: %s", t.code);
+            else if (etd_answer_read(&t.f, &next) && ++answers)
+                a = next;
+    }
+    ok(a.kind == ETD_EXPIRED && answers == 2,
+       "command %d is received, and expires at once", sent);
+    while (!is_silent()) /* (Each look takes one.) */
+        ;
+    send_to(&t, &head, &c);
+    a = hear(&t);
+    is_str(etd_kind_name(a.kind), "EXPIRED", "asked for again it still has");
+    ok(is_silent(), "and is not passed on");
+    for (int i = 0; i < sent - 1; i++) {
+        memcpy(c.id, &(uint32_t){0xdcba0000 + (uint32_t)i}, sizeof(uint32_t));
+        answer(&c, (struct etd_answer){.kind = ETD_EXPIRED});
+    }
+    talk_settle(&h);
+    talk_close(&t);
+}
+
+/* What a hub does with a log that another has left, line by line. */
+static void
+test_left(void)
+{
+    char path[256], lines[2048], id[4][2 * ETD_CMD_ID + 1];
+    const double now = eti_wall(h.cx);
+    talk_close(&watch);
+    house_kill(&h);
+    for (int i = 0; i < 4; i++)
+        snprintf(id[i], sizeof id[i], "e%030x%d", 77, i);
+    snprintf(
+        lines, sizeof lines,
+        "{\"id\":\"%s\",\"t\":%.3f,\"who\":\"uid:7/one\",\"op\":\"stop\",\"key\":\"\","
+        "\"value\":\"\",\"if_rev\":-1,\"ttl_ms\":30000}\n"
+        "{\"id\":\"%s\",\"t\":%.3f,\"who\":\"uid:7/two\",\"op\":\"dance\",\"key\":\"\","
+        "\"value\":\"\",\"if_rev\":-1,\"ttl_ms\":30000}\n"
+        "{\"id\":\"%s\",\"t\":%.3f,\"who\":\"uid:7/three\",\"op\":\"set\","
+        "\"key\":\"optimizer.lr\",\"value\":\"0.25\",\"if_rev\":41,"
+        "\"ttl_ms\":30000}\n"
+        "{\"id\":\"%s\",\"answer\":\"APPLIED\",\"step\":8,\"rev\":9,\"code\":0,"
+        "\"text\":\"done\"}\n"
+        "{\"id\":\"%s\",\"t\":%.3f,\"who\":\"uid:7/four\",\"op\":\"pause\","
+        "\"key\":\"\",\"value\":\"\",\"if_rev\":-1,\"ttl_ms\":5000}\n",
+        id[0], now, id[1], now, id[2], now - 10, id[0], id[3], now + 3600);
+    snprintf(path, sizeof path, "%s/control.log", h.directory);
+    FILE *f = fopen(path, "a");
+    if (!f || fputs(lines, f) < 0 || fflush(f) != 0)
+        bail("cannot write %s", path);
+    const int64_t bytes = log_bytes();
+    if (fputs("{\"id\":\"", f) < 0 || fclose(f) != 0)
+        bail("cannot write %s", path);
+    talk_restart(&h, &watch);
+    struct etd_command set = take_command(), late = take_command();
+    if (set.op != ETD_OP_SET) { /* in any order */
+        const struct etd_command first = set;
+        set = late;
+        late = first;
+    }
+    ok(set.op == ETD_OP_SET && set.id[15] == 0xd2 &&
+           strcmp(set.key, "optimizer.lr") == 0 && strcmp(set.value, "0.25") == 0 &&
+           strcmp(set.who, "uid:7/three") == 0 && set.if_rev == 41 &&
+           set.ttl_ms == 20000,
+       "a command that waited is passed on whole, with the time that is left");
+    ok(late.op == ETD_OP_PAUSE && strcmp(late.who, "uid:7/four") == 0 &&
+           late.ttl_ms == 1,
+       "one from the future has none left");
+    ok(is_silent(), "one that has its answer is not passed on, nor one of no kind");
+    is_int(log_bytes(), bytes, "half a line is cut off");
+}
+
 /* ---- 6.6 ---- */
+
+/* What cannot be a command counts as one. */
+static void
+test_wrong_rate(void)
+{
+    struct talk t = join("wrong");
+    struct etd_command c;
+    struct etd_answer a = {0};
+    int wrong = 0;
+    for (int i = 0; i < 10; i++) {
+        c = make(ETD_OP_PAUSE);
+        c.ttl_ms = 0;
+        a = ask(&t, &c);
+        wrong += a.kind == ETD_REJECTED && a.code == 5008;
+    }
+    is_int(wrong, 10, "ten commands that cannot be are told so");
+    c = make(ETD_OP_PAUSE);
+    c.ttl_ms = 0;
+    a = ask(&t, &c);
+    is_refused(&a, 5012, "the eleventh");
+    talk_close(&t);
+}
+
+/* More operators than there is room for: the one who was there first is forgotten. */
+static void
+test_many_operators(void)
+{
+    enum { OPERATORS = 64, COMMANDS = 10 };
+    int applied = 0;
+    for (int i = 0; i <= OPERATORS; i++) {
+        char as[16];
+        snprintf(as, sizeof as, "operator-%d", i);
+        struct talk t = join(as);
+        for (int k = 0; k < (i % OPERATORS == 0 ? COMMANDS : 1); k++) {
+            struct etd_command c = make(ETD_OP_PAUSE);
+            applied += ask(&t, &c).kind == ETD_APPLIED;
+        }
+        talk_close(&t);
+    }
+    is_int(applied, 2 * COMMANDS + OPERATORS - 1,
+           "one of 65 operators may send ten commands at once");
+}
 
 static void
 test_rate(void)
@@ -454,7 +736,14 @@ static const struct talk_limit limits[] = {
     {"6.3", "answered over the connection that asked last", test_other_connection},
     {"6.3", "answered as it was", test_same_answers},
     {"6.3", "however many there are", test_many},
+    {"6.3", "answered in any order", test_other_order},
+    {"6.3", "256 at once", test_places},
+    {"6.3", "and expired where it cannot be passed on", test_stuck},
+    {"6.3", "also by a hub that comes later", test_left},
     {"6.6", "10 commands a second", test_rate},
+    {"6.6", "also of what is none", test_wrong_rate},
+    {"6.6", "for each of 64 operators", test_many_operators},
+    {"6.1", "a lease that is refused", test_refused_lease},
     {"6.1", "a lease of 30 s, of one holder", test_lease},
 };
 
