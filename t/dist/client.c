@@ -717,6 +717,193 @@ test_versions(void)
     etd_client_close(&c);
 }
 
+/* ---- what is left, and when it looks again ---- */
+
+/* A connection ends in the middle of a record, a gap and a snapshot: nothing of them is
+ * left, and the next one goes on behind the last record that is whole. */
+static void
+test_middle(void)
+{
+    static const unsigned char digest[ETD_DIGEST];
+    struct etd_client *c = join();
+    const int64_t seq = etd_client_model(c)->seq;
+    hear_part(c, seq + 1, 0, true);
+    hear_record(c, seq + 3);
+    hear_end_of(c, ETD_BYE, "LAGGED");
+    ok(c->join.parts == 0 && c->owed == 0,
+       "half a record is forgotten, and what was owed to that hub");
+    atomic_store(&desk->now, now() + 20);
+    house_tell(&h, 3);
+    etd_client_retry(c);
+    step(c);
+    ok(c->heard == now() && c->said == now() && c->began == now() && c->nack_at == 0,
+       "time counts anew, and no gap is asked for");
+    const int64_t snapshots = look(c)->snapshots, gaps = look(c)->gaps;
+    ok(house_drive(&h, &c, 1, all_equal), "it comes back");
+    ok(look(c)->snapshots == snapshots && look(c)->gaps == gaps,
+       "and goes on without another snapshot, and without a gap");
+    hear_begin(c, 1000, 10, 1, digest);
+    hear_chunk(c, 0, space, 500);
+    ok(look(c)->loading == 1010 && look(c)->loaded == 500 && c->owed > 0,
+       "a snapshot says how much of it is there");
+    c->heard = now() - 4;
+    step(c);
+    is_int(look(c)->link, ETD_LINK_LOADING, "a viewer that loads is not stale");
+    hear_end_of(c, ETD_BYE, "LAGGED");
+    ok(look(c)->loading == 0 && look(c)->loaded == 0 && !c->snap.bytes && c->owed == 0,
+       "and nothing does when it has broken off");
+    etd_client_close(&c);
+}
+
+static void
+test_times(void)
+{
+    struct etd_client *c = join();
+    c->touched = false;
+    c->said = c->heard = now();
+    is_int(etd_client_timeout(c), 1001, "it looks again when a PING is due");
+    c->heard = now() - 2.5;
+    is_int(etd_client_timeout(c), 501, "or when it is stale");
+    c->said = now() - 0.75;
+    is_int(etd_client_timeout(c), 251, "whichever is first");
+    c->touched = true;
+    is_int(etd_client_timeout(c), 0, "or at once, where there may be more");
+    c->heard = now();
+    c->verify_at = now();
+    step(c);
+    ok(c->verify_at == now() + ETD_VERIFY && !c->wants_digest,
+       "a digest is asked for, once, and again some time later");
+    etd_client_verify(c);
+    ok(!c->wants_digest, "also where it is told to");
+    (void)house_drive(&h, &c, 1, all_live);
+    atomic_store(&desk->now, now() + 100);
+    step(c);
+    is_int(look(c)->link, ETD_LINK_LIVE,
+           "a viewer that was suspended does not take that for the hub's silence");
+    ok(look(c)->silent <= 1, "and says so (%g)", look(c)->silent);
+    hear_end_of(c, ETD_BYE, "LAGGED");
+    c->retry_at = now() + 4;
+    c->touched = false;
+    is_int(etd_client_timeout(c), 4001,
+           "one that has no hub looks when it tries again");
+    c->s.silent = 3;
+    step(c);
+    ok(look(c)->silent == 3 && look(c)->retry_in == 4, "which it tells");
+    etd_client_retry(c);
+    is_int(etd_client_timeout(c), 0, "or at once when it is told to");
+    etd_client_close(&c);
+
+    const struct etd_client_options o = {.channel = {.target = h.socket}, .credit = 7};
+    if (etd_client_open(h.cx, &o, &c) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    c->touched = false;
+    is_int(c->credit, 7, "credit is what it was told");
+    is_int(etd_client_timeout(c), 1001, "one that is not answered looks each second");
+    c->began = now() - 4.5;
+    is_int(etd_client_timeout(c), 501, "and when 5 s are over");
+    c->began = now();
+    atomic_store(&desk->now, now() + 100);
+    c->stepped = now() - 100;
+    step(c);
+    ok(look(c)->link != ETD_LINK_DISCONNECTED,
+       "also of those it does not count what it was suspended for");
+    etd_client_close(&c);
+}
+
+/* Other names, and other runs. */
+static void
+test_whom(void)
+{
+    struct etd_client_options o = {.channel = {.target = h.socket}, .run = "a/b"};
+    struct etd_client *c;
+    is_int(etd_client_open(h.cx, &o, &c), ET_EINVAL, "no run has that name");
+    et_error_clear(h.cx);
+    o.run = NULL;
+    memset(o.id, 0, sizeof o.id);
+    o.id[ETD_RUN_ID - 1] = 1;
+    if (etd_client_open(h.cx, &o, &c) != ET_OK)
+        bail("%s", et_error_get(h.cx)->message);
+    hear_welcome(c, 0, NULL);
+    ok(look(c)->link == ETD_LINK_DISCONNECTED &&
+           strcmp(look(c)->code, "OTHER_RUN") == 0,
+       "a viewer of one run does not look at another");
+    etd_client_close(&c);
+}
+
+/* What is refused before it is sent: each text and time at its limit, and beyond. */
+static void
+test_command_limits(void)
+{
+    static const struct {
+        enum etd_op op;
+        int key, value, ttl;
+        bool sent;
+    } row[] = {
+        {ETD_OP_SET, 159, 159, 1, true},       {ETD_OP_SET, 160, 1, 1, false},
+        {ETD_OP_SET, 1, 160, 1, false},        {ETD_OP_SET, 1, 1, 0, false},
+        {ETD_OP_SET, 1, 1, 60000, true},       {ETD_OP_SET, 1, 1, 60001, false},
+        {ETD_OP_ANNOTATE, 0, 1024, 500, true}, {ETD_OP_ANNOTATE, 0, 1025, 500, false},
+    };
+    struct etd_client *c = join();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char key[256], value[1100];
+        unsigned char id[ETD_CMD_ID];
+        memset(key, 'k', (size_t)row[i].key);
+        key[row[i].key] = '\0';
+        memset(value, 'v', (size_t)row[i].value);
+        value[row[i].value] = '\0';
+        const et_status status =
+            etd_client_command(c, row[i].op, key, value, -1, row[i].ttl, id);
+        is_int(status, row[i].sent ? ET_OK : ET_EINVAL,
+               "a command with %d and %d bytes, for %d ms", row[i].key, row[i].value,
+               row[i].ttl);
+        et_error_clear(h.cx);
+    }
+    etd_client_close(&c);
+}
+
+/* Facts that come later: those that are new, those that changed, and those that the
+ * snapshot had. */
+static void
+test_facts(void)
+{
+    static const char before[] = "{\"a\":1,\"b\":2}", news[] = "{\"b\":3,\"c\":4}";
+    struct etd_client *c = join();
+    unsigned char digest[ETD_DIGEST];
+    char *bytes;
+    size_t n;
+    if (etd_model_save(etd_client_model(c), &bytes, &n) != ET_OK ||
+        etd_model_digest(etd_client_model(c), digest) != ET_OK)
+        bail("no snapshot");
+    const int64_t facts = look(c)->facts;
+    hear_begin(c, (int64_t)n, (int64_t)strlen(before), etd_client_model(c)->seq,
+               digest);
+    hear_chunk(c, 0, before, strlen(before));
+    enum { PART = 60 << 10 };
+    for (size_t at = 0; at < n; at += PART)
+        hear_chunk(c, strlen(before) + at, bytes + at, n - at < PART ? n - at : PART);
+    hear_end(c);
+    et_free(h.cx, bytes);
+    const char *got = etd_client_facts(c, &n);
+    ok(n == strlen(before) && memcmp(got, before, n) == 0 &&
+           look(c)->facts == facts + 1,
+       "a snapshot has facts");
+    struct etd_out o = say(ETD_FACTS, 0, 1);
+    etd_put_bin(&o, "facts", news, strlen(news));
+    hear(c, &o);
+    got = etd_client_facts(c, &n);
+    static const char both[] = "{\"a\":1,\"b\":3,\"c\":4}";
+    ok(n == strlen(both) && memcmp(got, both, n) == 0, "later ones are put into them");
+    is_int(look(c)->facts - facts, 2, "and told");
+    o = say(ETD_FACTS, 0, 1);
+    etd_put_bin(&o, "facts", "[1]", 3);
+    hear(c, &o);
+    got = etd_client_facts(c, &n);
+    ok(n == strlen(both) && memcmp(got, both, n) == 0 && look(c)->facts == facts + 2,
+       "what is no facts changes nothing");
+    etd_client_close(&c);
+}
+
 static const struct talk_limit limits[] = {
     {"5.8", "a PING after 1 s", test_beat},
     {"5.8", "stale after 3 s, disconnected after 10 s", test_stale},
@@ -736,6 +923,11 @@ static const struct talk_limit limits[] = {
     {"5.9", "points of history", test_points},
     {"5.9", "pieces of files", test_files},
     {"5.10", "later versions", test_versions},
+    {"5.5", "nothing is left of a connection", test_middle},
+    {"5.8", "when a viewer looks again", test_times},
+    {"5.5", "the run that was meant", test_whom},
+    {"6.2", "what a command may have", test_command_limits},
+    {"5.5", "facts that come later", test_facts},
 };
 
 int
