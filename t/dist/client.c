@@ -749,6 +749,9 @@ test_middle(void)
     c->heard = now() - 4;
     step(c);
     is_int(look(c)->link, ETD_LINK_LOADING, "a viewer that loads is not stale");
+    unsigned char id[ETD_CMD_ID];
+    ok(etd_client_command(c, ETD_OP_STOP, NULL, NULL, -1, 1000, id) == ET_OK,
+       "and may give commands");
     hear_end_of(c, ETD_BYE, "LAGGED");
     ok(look(c)->loading == 0 && look(c)->loaded == 0 && !c->snap.bytes && c->owed == 0,
        "and nothing does when it has broken off");

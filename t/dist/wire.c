@@ -223,6 +223,74 @@ test_versions(void)
     is_int((int64_t)n, 0, "nor one that did not fit");
 }
 
+/* Each number of a head is itself, a body has 64 keys at most, and a frame fits into just
+ * as many bytes as it has. */
+static void
+test_whole_heads(void)
+{
+    const struct etd_head all = {.kind = ETD_HIST,
+                                 .run = "fedcba9876543210",
+                                 .incarnation = 1LL << 33,
+                                 .hseq = 1LL << 34,
+                                 .rank = 1 << 20,
+                                 .rseq = 1LL << 35,
+                                 .t_mono_ns = 1LL << 36};
+    struct etd_out o;
+    struct etd_frame f;
+    struct etd_fault fault;
+    char key[16];
+    size_t n = 0;
+    for (int more = 0; more < 2; more++) {
+        etd_begin(&o, space, sizeof space, &all, ETD_KEYS + more);
+        for (int i = 0; i < ETD_KEYS + more; i++) {
+            snprintf(key, sizeof key, "k%d", i);
+            etd_put_int(&o, key, i);
+        }
+        const size_t size = etd_end(&o);
+        ok((size > 0) == !more, "a body of %d keys is %s", ETD_KEYS + more,
+           more ? "none" : "written");
+        n = more ? n : size;
+    }
+    etd_begin(&o, space, sizeof space, &all, 1);
+    etd_put_int(&o, "k", 5);
+    n = etd_end(&o);
+    etd_begin(&o, space, n, &all, 1);
+    etd_put_int(&o, "k", 5);
+    ok(etd_end(&o) == n && etd_read(space, n, &f, &fault) == ET_OK,
+       "a frame of %zu bytes fits into as many", n);
+    ok(f.head.kind == all.kind && f.head.major == ETD_MAJOR &&
+           f.head.minor == ETD_MINOR && memcmp(f.head.run, all.run, ETD_RUN_ID) == 0 &&
+           f.head.incarnation == all.incarnation && f.head.hseq == all.hseq &&
+           f.head.rank == all.rank && f.head.rseq == all.rseq &&
+           f.head.t_mono_ns == all.t_mono_ns,
+       "and has each number of its head");
+}
+
+/* Texts of a list, one of which is longer than a text may be. */
+static void
+test_texts(void)
+{
+    static char longest[ETD_STRING + 3];
+    const char *const texts[] = {"short", longest, ""};
+    struct etd_out o;
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_value v, one[3];
+    struct etd_head h = head;
+    h.kind = ETD_SNAP_CHUNK;
+    memset(longest, 'x', sizeof longest - 1);
+    etd_begin(&o, space, sizeof space, &h, 1);
+    etd_put_texts(&o, "texts", texts, 3);
+    if (etd_read(space, etd_end(&o), &f, &fault) != ET_OK ||
+        !etd_find(&f.body, "texts", &v) || v.type != ETD_IS_LIST || v.n != 3)
+        bail("a list of texts is not read: %s", fault.why);
+    for (int i = 0; i < 3; i++)
+        etd_next(&v.at, f.body.end, &one[i]);
+    ok(one[0].n == 5 && memcmp(one[0].bytes, "short", 5) == 0 &&
+           one[1].n == ETD_STRING && one[2].n == 0,
+       "texts of a list are cut where any text is");
+}
+
 /* A frame of N elements, element WHICH of them replaced by BYTES. */
 static et_status
 read_with(int n, int which, const char *bytes, size_t size, const char **why)
@@ -963,6 +1031,8 @@ main(void)
     test_kinds();
     test_versions();
     test_heads();
+    test_whole_heads();
+    test_texts();
     test_forms();
     test_writing_limits();
     test_records();
