@@ -303,6 +303,8 @@ test_snapshot(void)
         ok(strncmp(look(c)->text, row[i].why, strlen(row[i].why)) == 0, "(%s)",
            row[i].why);
         is_int(look(c)->snapshots - before, !row[i].code[0], "(as is counted)");
+        is_int(c->has_model, strcmp(row[i].code, "DIGEST") != 0,
+               "(a model that is not the hub's is not gone on with)");
         etd_client_close(&c);
     }
 }
@@ -390,6 +392,12 @@ test_jump(void)
     hear_record(c, seq + 1);
     ok(etd_client_model(c)->seq == seq + 1 && c->nack_at == 0,
        "what fills it is taken");
+    const struct etd_head head = {
+        .kind = (enum etd_kind)ET_RECORD_RESUME, .incarnation = 7, .hseq = seq + 2};
+    struct etd_out o;
+    etd_begin(&o, space, sizeof space, &head, 0);
+    hear(c, &o);
+    is_int(c->incarnation, 7, "and tells that the run was started again");
     etd_client_close(&c);
 }
 
@@ -734,6 +742,8 @@ test_middle(void)
        "half a record is forgotten, and what was owed to that hub");
     atomic_store(&desk->now, now() + 20);
     house_tell(&h, 3);
+    struct etd_client *other = join(); /* the hub has read them */
+    etd_client_close(&other);
     etd_client_retry(c);
     step(c);
     ok(c->heard == now() && c->said == now() && c->began == now() && c->nack_at == 0,
@@ -742,6 +752,8 @@ test_middle(void)
     ok(house_drive(&h, &c, 1, all_equal), "it comes back");
     ok(look(c)->snapshots == snapshots && look(c)->gaps == gaps,
        "and goes on without another snapshot, and without a gap");
+    ok(!look(c)->code[0] && !look(c)->text[0], "why it went is no longer said");
+    is_int(look(c)->missed, 3, "but how many records it missed");
     hear_begin(c, 1000, 10, 1, digest);
     hear_chunk(c, 0, space, 500);
     ok(look(c)->loading == 1010 && look(c)->loaded == 500 && c->owed > 0,
@@ -755,6 +767,15 @@ test_middle(void)
     hear_end_of(c, ETD_BYE, "LAGGED");
     ok(look(c)->loading == 0 && look(c)->loaded == 0 && !c->snap.bytes && c->owed == 0,
        "and nothing does when it has broken off");
+    etd_client_retry(c);
+    ok(house_drive(&h, &c, 1, all_equal), "it comes back once more");
+    const int64_t missed = look(c)->missed;
+    hear_record(c, etd_client_model(c)->seq + 3);
+    is_int(look(c)->missed - missed, 2, "it missed what is in a gap");
+    hear_pong(c, etd_client_model(c)->seq, 1);
+    etd_client_retry(c);
+    ok(house_drive(&h, &c, 1, all_equal) && look(c)->missed == 0,
+       "and nothing, when it has a snapshot of all");
     etd_client_close(&c);
 }
 
@@ -904,6 +925,26 @@ test_facts(void)
     got = etd_client_facts(c, &n);
     ok(n == strlen(both) && memcmp(got, both, n) == 0 && look(c)->facts == facts + 2,
        "what is no facts changes nothing");
+    /* They may grow by 64 KiB, here in two steps; then by a byte. */
+    static char big[ETD_STREAM_BYTES];
+    const size_t most = strlen(before) + ETD_STREAM_BYTES;
+    for (size_t step = 0, all = strlen(both); step < 3; step++) {
+        const size_t keys = strlen(",\"0\":\"\"");
+        const size_t fill = step == 0 ? 30000 : most - all - keys + step - 1;
+        int at = snprintf(big, sizeof big, "{\"%c\":\"", step == 0 ? '0' : '1');
+        memset(big + at, 'x', fill);
+        memcpy(big + at + fill, "\"}", 3);
+        o = say(ETD_FACTS, 0, 1);
+        etd_put_bin(&o, "facts", big, strlen(big));
+        hear(c, &o);
+        (void)etd_client_facts(c, &n);
+        if (step == 0)
+            all = n;
+        else
+            ok(n == most &&
+                   look(c)->link == (step == 1 ? ETD_LINK_LIVE : ETD_LINK_DISCONNECTED),
+               "facts of 64 KiB more are taken, and not a byte beyond");
+    }
     etd_client_close(&c);
 }
 
