@@ -84,6 +84,10 @@ test_welcome(void)
                is_operator ? "operator" : "viewer", "and says what his key may do,");
         is_str(etd_get_text(&f.body, "version", text, sizeof text), PACKAGE_VERSION,
                "which version it is,");
+        char own[256] = "";
+        (void)gethostname(own, sizeof own - 1);
+        is_str(etd_get_text(&f.body, "name", text, sizeof text), own,
+               "what its machine is called,");
         ok(etd_get_bool(&f.body, "worker", false) &&
                etd_get_int(&f.body, "cores", 0) == sysconf(_SC_NPROCESSORS_ONLN) &&
                etd_get_int(&f.body, "minor", -1) == ETD_MINOR,
@@ -403,6 +407,37 @@ test_ended(void)
     leave(s);
 }
 
+/* Answers that a full connection does not take wait, and are told in their order: some
+ * of them, and then the others. */
+static void
+test_waiting_answers(void)
+{
+    enum { N = 5 };
+    const struct etd_head head = {.kind = ETD_CMD};
+    struct etd_command c = {.op = ETD_OP_STOP, .ttl_ms = 1000, .if_rev = -1};
+    struct etd_answer a;
+    struct etd_session *s = heard_open(true);
+    heard_hello(s, 1, h.name, -1, 256);
+    (void)heard_drive(s);
+    heard_forget();
+    for (int room = 0; room <= N; room += room < 2 ? 2 : 3) {
+        heard_room = room;
+        for (int i = 0; i < N && room == 0; i++) {
+            c.id[0] = (unsigned char)(i + 1);
+            heard_tell(s, space, etd_command_write(space, sizeof space, &head, &c));
+        }
+        (void)etd_session_step(s);
+        is_int(heard_count(ETD_REJECTED), room, "of five answers so many find room");
+    }
+    int order = 0;
+    for (int i = 0; i < N; i++) {
+        struct etd_frame f = heard_frame(i);
+        order = 10 * order + (etd_answer_read(&f, &a) ? a.id[0] : 0);
+    }
+    is_int(order, 12345, "in the order of what was asked");
+    leave(s);
+}
+
 /* Twenty questions about history a second are taken, no more. */
 static void
 test_question_rate(void)
@@ -513,6 +548,35 @@ test_live_credit(void)
                (int)given[i]);
         leave(s);
     }
+    /* Who gives commands alone is sent nothing of it, and no command without the right
+     * to. */
+    struct etd_session *s = heard_open(false);
+    struct etd_out o = say(ETD_HELLO, 3);
+    etd_put_text(&o, "run", h.name);
+    etd_put_bool(&o, "stream", false);
+    etd_put_int(&o, "credit", 100);
+    heard_tell(s, space, etd_end(&o));
+    for (int ms = 0; ms < 30000 && heard_count(ETD_WELCOME) == 0; ms++) {
+        (void)etd_session_step(s);
+        nanosleep(&pause, NULL);
+    }
+    const struct etd_head head = {.kind = ETD_CMD};
+    struct etd_answer a;
+    struct etd_command c = {
+        .id = "fifteen letters", .op = ETD_OP_STOP, .ttl_ms = 1000, .if_rev = -1};
+    heard_tell(s, space, etd_command_write(space, sizeof space, &head, &c));
+    for (int ms = 0; ms < 50; ms++) {
+        (void)etd_session_step(s);
+        nanosleep(&pause, NULL);
+    }
+    ok(heard_count(ETD_WELCOME) == 1 && heard_count(ETD_SNAP_BEGIN) == 0 &&
+           count_records() == 0,
+       "a viewer that wants no stream of such a run has none");
+    struct etd_frame f = heard_last(ETD_REJECTED);
+    ok(etd_answer_read(&f, &a) && a.code == ETD_E_ROLE &&
+           memcmp(a.id, c.id, sizeof c.id) == 0,
+       "and one that may not give commands is told so, with the command's id");
+    leave(s);
     house_kill(&h);
     write_state("finished", 0);
 }
@@ -541,6 +605,7 @@ main(void)
     test_start();
     test_no_run();
     test_ended();
+    test_waiting_answers();
     test_question_rate();
     test_unreadable();
     test_live_credit();
