@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/journal/events.h"
 #include "dist/run/hub_child.h"
 #include "dist/run/supervisor.h"
 #include "dist/wire/errors.h"
@@ -229,6 +230,114 @@ last_command(void)
             snprintf(text, sizeof text, "%s", r.text);
     et_events_close(&log);
     return text;
+}
+
+/* What rank 0 is asked, word by word. */
+static void
+test_requests(void)
+{
+    static const struct {
+        enum etd_op op;
+        const char *key, *value;
+        enum et_request_op asked;
+        const char *asked_key, *asked_value;
+    } row[] = {
+        {ETD_OP_PAUSE, "", "", ET_REQUEST_PAUSE, "", ""},
+        {ETD_OP_CONTINUE, "", "", ET_REQUEST_CONTINUE, "", ""},
+        {ETD_OP_STOP, "", "", ET_REQUEST_STOP, "", ""},
+        {ETD_OP_CHECKPOINT, "", "a-tag", ET_REQUEST_CHECKPOINT, "", ""},
+        {ETD_OP_SET, "optimizer.lr", "0.25", ET_REQUEST_SET, "optimizer.lr", "0.25"},
+        {ETD_OP_ALGO, "mixup", "off", ET_REQUEST_ALGO, "mixup", "off"},
+        {ETD_OP_LOGLEVEL, "", "debug", ET_REQUEST_LOGLEVEL, "", "debug"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_command c = {
+            .op = row[i].op, .if_rev = -1, .ttl_ms = 60000, .who = "uid:7 at home"};
+        struct et_request r = {0};
+        struct etd_answer a;
+        char text[64];
+        c.id[0] = 77;
+        c.id[1] = (unsigned char)i;
+        snprintf(c.key, sizeof c.key, "%s", row[i].key);
+        snprintf(c.value, sizeof c.value, "%s", row[i].value);
+        send_command(&c);
+        ok(etd_board_next(s.board, &r) && r.op == row[i].asked &&
+               strcmp(r.who, "uid:7:at:home") == 0 &&
+               strcmp(r.key, row[i].asked_key) == 0 &&
+               strcmp(r.value, row[i].asked_value) == 0,
+           "rank 0 is asked to %s by somebody: '%s' '%s'", etd_op_name(c.op), r.key,
+           r.value);
+        snprintf(text, sizeof text, "%llu 1 1 ", (unsigned long long)r.id);
+        etd_sup_answered(&s, text);
+        hear(&a);
+        ok(a.kind == ETD_APPLIED && memcmp(a.id, c.id, sizeof a.id) == 0,
+           "and who asked is told");
+    }
+}
+
+/* The log has a note, and what became of the command, when its answer is heard. */
+static void
+test_note(void)
+{
+    char path[sizeof s.directory + 16], got[256] = "";
+    struct et_events *e;
+    struct et_record r;
+    struct etd_answer a;
+    bool more = true;
+    s.board->rank[0].step = 17;
+    is_int((int)ask(ETD_OP_ANNOTATE, -1, &a), ETD_APPLIED, "a note is taken");
+    is_int(a.step, 17, "behind as many batches");
+    snprintf(path, sizeof path, "%s/events.log", s.directory);
+    need(s.cx, et_events_open(s.cx, path, &e));
+    while (et_events_next(e, &r, &more) == ET_OK && more)
+        if (r.ba == 17)
+            snprintf(got + strlen(got), sizeof got - strlen(got), "%s: %s\n",
+                     et_record_name(r.kind), r.text ? r.text : "");
+    et_events_close(&e);
+    is_str(got, "command: me annotate -> noted\nannotation: look here\n",
+           "it is in the log, with the command, at its batch");
+    s.board->rank[0].step = 0;
+}
+
+/* Ranks 6 to 8 are here: of the second machine of a run. */
+static void
+test_kill_one(void)
+{
+    /* (More places than ranks: nobody's process is in those behind them.) */
+    struct etd_sup_rank rank[16] = {{.pid = 0}}, *before = s.rank;
+    const struct etd_launch all = launch;
+    int status = 0;
+    launch.base = 6;
+    launch.nproc = 3;
+    s.rank = rank;
+    rank[1].pid = fork();
+    if (rank[1].pid == 0)
+        for (;;)
+            pause();
+    for (int number = 5; number <= 9; number++) {
+        struct etd_command c = {
+            .op = ETD_OP_KILL, .if_rev = -1, .ttl_ms = 60000, .who = "me"};
+        struct etd_answer a;
+        c.id[0] = 78;
+        c.id[1] = (unsigned char)number;
+        snprintf(c.value, sizeof c.value, "%d", number);
+        send_command(&c);
+        hear(&a);
+        is_int(a.kind == ETD_APPLIED ? 0 : a.code,
+               number == 7                ? 0
+               : number < 6 || number > 8 ? ETD_E_ARGUMENT
+                                          : ETD_E_FULL,
+               "rank %d %s", number,
+               number == 7                ? "is ended"
+               : number < 6 || number > 8 ? "is not here"
+                                          : "does not run");
+    }
+    kill(rank[1].pid, SIGTERM); /* which changes nothing where it was killed */
+    ok(waitpid(rank[1].pid, &status, 0) == rank[1].pid && WIFSIGNALED(status) &&
+           WTERMSIG(status) == SIGKILL,
+       "it was killed");
+    s.rank = before;
+    launch = all;
 }
 
 static void
@@ -449,7 +558,10 @@ main(void)
     screen = front[1];
     test_revision();
     test_answers();
+    test_requests();
+    test_note();
     test_kill();
+    test_kill_one();
     test_names();
     lines(0, "");
     test_files();
