@@ -411,7 +411,7 @@ test_bounds(struct et_ctx *cx)
             const bool read = etd_rank_env_read(cx, &p) == ET_OK;
             const char *why = read ? "" : et_error_get(cx)->message;
             if (k < 4) /* (What is within its bounds need not fit to the others.) */
-                strcat(got, strstr(why, want) ? "-" : "+");
+                got[k] = strstr(why, want) ? '-' : '+';
             else if (!strstr(why, want) || !strstr(why, row[i].name) ||
                      !strstr(why, no_numbers[k - 4]))
                 ok(false, "%s is '%s': %s", row[i].name, no_numbers[k - 4], why);

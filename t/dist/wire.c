@@ -223,8 +223,8 @@ test_versions(void)
     is_int((int64_t)n, 0, "nor one that did not fit");
 }
 
-/* Each number of a head is itself, a body has 64 keys at most, and a frame fits into just
- * as many bytes as it has. */
+/* Each number of a head is itself, a body has 64 keys at most, and a frame fits into
+ * just as many bytes as it has. */
 static void
 test_whole_heads(void)
 {
