@@ -250,6 +250,31 @@ test_spans(void)
     etd_join_release(&j);
 }
 
+/* A text has its end, and a name may be as long as names are. */
+static void
+test_ends(void)
+{
+    struct et_log_entry entry = {.value = 3}, back[1];
+    const struct et_record r = {
+        .kind = ET_RECORD_LOG, .text = "a line", .entry = &entry, .n = 1};
+    struct et_record got;
+    struct etd_bytes b = {0};
+    struct etd_packet f;
+    size_t used;
+    memset(entry.name, 'n', sizeof entry.name - 1);
+    etd_packet_add_record(&b, &r);
+    ok(etd_packet_next(b.at, b.n, &f, &used) == 1 &&
+           etd_packet_record(&f, back, 1, &got) && got.n == 1 &&
+           strcmp(back[0].name, entry.name) == 0 && strcmp(got.text, "a line") == 0,
+       "the longest name comes back");
+    char *end = memmem(b.at, b.n, "a line", sizeof "a line");
+    if (!end)
+        bail("a text is not in its packet");
+    end[strlen("a line")] = 'x';
+    ok(!etd_packet_record(&f, back, 1, &got), "a text without an end is none");
+    etd_bytes_free(&b);
+}
+
 int
 main(void)
 {
@@ -261,5 +286,6 @@ main(void)
     test_fields();
     test_heads();
     test_longest();
+    test_ends();
     return done();
 }

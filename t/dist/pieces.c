@@ -3,10 +3,12 @@
  * log, and a piece begins where it was asked for, or so far from the end. */
 #include "config.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "dist/wire/piece.h"
 #include "t/data/fixture.h"
@@ -99,6 +101,62 @@ test_places(void)
     }
 }
 
+/* What is no plain file of the run's folder is not sent. */
+static void
+test_link(void)
+{
+    char path[1024], other[1024];
+    put("elsewhere", 5, 'a');
+    snprintf(path, sizeof path, "%s/logs/rank8.txt", directory);
+    snprintf(other, sizeof other, "%s/elsewhere", directory);
+    if (symlink(other, path) != 0)
+        bail("no link");
+    struct etd_piece p = ask(ETD_PIECE_LOG, 8, 0);
+    ok(p.is_missing && p.n == 0, "a link is not followed");
+    snprintf(path, sizeof path, "%s/logs/rank9.txt", directory);
+    if (mkdir(path, 0700) != 0)
+        bail("no folder");
+    p = ask(ETD_PIECE_LOG, 9, 0);
+    ok(p.is_missing && p.n == 0, "nor is a folder read");
+}
+
+/* Numbers of an answer at their bounds, and beyond. */
+static void
+test_numbers(void)
+{
+    static const struct {
+        int64_t rank, at, size;
+        bool taken;
+    } row[] = {
+        {0, 0, 0, true},         {-1, 0, 0, false},         {0, -1, 0, false},
+        {0, 0, -1, false},       {INT_MAX - 1, 0, 0, true}, {INT_MAX, 0, 0, false},
+        {3, 1LL << 40, 5, true}, {3, INT64_MAX, 5, false},
+    };
+    static char bytes[ETD_CHUNK_BYTES];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct etd_out o;
+        struct etd_frame f;
+        struct etd_fault fault;
+        struct etd_piece p;
+        etd_begin(&o, bytes, sizeof bytes, &head, 5);
+        etd_put_text(&o, "file", "log");
+        etd_put_int(&o, "rank", row[i].rank);
+        etd_put_int(&o, "at", row[i].at);
+        etd_put_int(&o, "size", row[i].size);
+        etd_put_bin(&o, "data", "abc", 3);
+        ok(etd_read(bytes, etd_end(&o), &f, &fault) == ET_OK &&
+               etd_piece_read(&f, &p) == row[i].taken,
+           "rank %lld at %lld of %lld is %s", (long long)row[i].rank,
+           (long long)row[i].at, (long long)row[i].size,
+           row[i].taken ? "taken" : "refused");
+        if (row[i].taken)
+            ok(p.file == ETD_PIECE_LOG && p.rank == row[i].rank && p.at == row[i].at &&
+                   p.size == row[i].size && p.n == 3 &&
+                   memcmp(p.bytes, "abc", 3) == 0 && !p.is_missing,
+               "as it is");
+    }
+}
+
 int
 main(void)
 {
@@ -109,5 +167,7 @@ main(void)
         bail("no folder for a run");
     test_words();
     test_places();
+    test_link();
+    test_numbers();
     return done();
 }

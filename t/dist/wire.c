@@ -266,6 +266,109 @@ test_whole_heads(void)
        "and has each number of its head");
 }
 
+/* A frame that is just as long as its kind may be. */
+static void
+test_whole_kinds(void)
+{
+    static char bytes[ETD_CHUNK_BYTES];
+    struct etd_out o;
+    struct etd_frame f;
+    struct etd_fault fault;
+    int wrong = 0;
+    for (int kind = 0; kind < ETD_KIND_COUNT; kind++) {
+        struct etd_head h = head;
+        h.kind = (enum etd_kind)kind;
+        const size_t most = etd_kind_bytes(h.kind);
+        etd_begin(&o, space, sizeof space, &h, 1);
+        etd_put_bin(&o, "b", bytes, most - 100);
+        const size_t more = most - etd_end(&o);
+        etd_begin(&o, space, sizeof space, &h, 1);
+        etd_put_bin(&o, "b", bytes, most - 100 + more);
+        const size_t n = etd_end(&o);
+        wrong += n != most || etd_read(space, n, &f, &fault) != ET_OK;
+    }
+    is_int(wrong, 0, "a frame may have all the bytes of its kind");
+}
+
+/* What the parts of a record have, and which of them belong together. */
+static void
+test_own_parts(void)
+{
+    enum { N = ETD_KEYS + 6 };
+    static struct et_log_entry entry[N];
+    struct et_record got,
+        r = {.seq = 5, .kind = ET_RECORD_LOG, .text = "t", .entry = entry, .n = N};
+    struct etd_join join;
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_value v;
+    bool whole = true;
+    etd_join_init(&join, cx);
+    for (int i = 0; i < N; i++)
+        snprintf(entry[i].name, sizeof entry->name, "k%d", i);
+    for (int part = 0, from = 0; part < 2; part++) {
+        size_t n = etd_record_write(space, sizeof space, &head, &r, &from);
+        ok(etd_read(space, n, &f, &fault) == ET_OK &&
+               etd_find(&f.body, "text", &v) == (part == 0),
+           "part %d has %s text", part, part ? "no" : "the");
+        if (part == 0 && etd_join_add(&join, &f, &got, &whole) != ET_OK)
+            bail("a part is not taken");
+    }
+    f.head.hseq++;
+    ok(!whole && etd_join_add(&join, &f, &got, &whole) == ET_EFORMAT,
+       "the second part of another record is not taken");
+    et_error_clear(cx);
+    r = (struct et_record){.seq = 6, .kind = ET_RECORD_BATCH, .of = INT64_MAX, .n = 0};
+    int from = 0;
+    size_t n = etd_record_write(space, sizeof space, &head, &r, &from);
+    ok(etd_read(space, n, &f, &fault) == ET_OK &&
+           etd_join_add(&join, &f, &got, &whole) == ET_OK && got.of == 1LL << 40,
+       "a record stands for 2^40 at most");
+    etd_join_release(&join);
+}
+
+/* What an operation may be refused for, as its manual page has it. */
+static void
+test_reasons(void)
+{
+    static const int always[] = {5008, 5009, 5012, 5014};
+    for (int op = 0; op < ETD_OP_COUNT; op++) {
+        int wrong = 0;
+        for (int code = 4990; code < 5050; code++) {
+            bool may = code == 5010 || code == 5011 ||
+                       (code == 5013 && op != ETD_OP_ANNOTATE) ||
+                       (code == 5017 && op == ETD_OP_ALGO);
+            for (int i = 0; i < 4; i++)
+                may = may || code == always[i];
+            wrong += etd_op_rejects((enum etd_op)op, code) != may;
+        }
+        is_int(wrong, 0, "%s is refused for its reasons alone",
+               etd_op_name((enum etd_op)op));
+    }
+}
+
+/* A text with a zero inside would be another one. */
+static void
+test_zero(void)
+{
+    struct etd_command c = {.op = ETD_OP_SET,
+                            .key = "a-key",
+                            .value = "v",
+                            .if_rev = -1,
+                            .ttl_ms = 5},
+                       got;
+    struct etd_frame f;
+    struct etd_fault fault;
+    size_t n = etd_command_write(space, sizeof space, &head, &c);
+    char *key = memmem(space, n, "a-key", 5);
+    if (!key)
+        bail("a key is not in its command");
+    key[1] = '\0';
+    const char *why =
+        etd_read(space, n, &f, &fault) == ET_OK ? etd_command_read(&f, &got) : "unread";
+    is_str(why ? why : "fine", "a text that is too long", "a key with a zero is none");
+}
+
 /* Texts of a list, one of which is longer than a text may be. */
 static void
 test_texts(void)
@@ -1032,6 +1135,10 @@ main(void)
     test_versions();
     test_heads();
     test_whole_heads();
+    test_whole_kinds();
+    test_own_parts();
+    test_reasons();
+    test_zero();
     test_texts();
     test_forms();
     test_writing_limits();
