@@ -327,6 +327,54 @@ test_own_parts(void)
     etd_join_release(&join);
 }
 
+/* Records one behind the other, each with what the one before had not. */
+static void
+test_next_records(void)
+{
+    struct et_record got;
+    struct etd_join join;
+    struct etd_frame f;
+    struct etd_fault fault;
+    struct etd_out o;
+    struct etd_head h = head;
+    bool whole;
+    etd_join_init(&join, cx);
+    for (int level = ET_LOG_DEBUG; level <= ET_LOG_ERROR; level++) {
+        const struct et_record r = {.kind = ET_RECORD_LOG,
+                                    .seq = 7 + level,
+                                    .text = level % 2 ? NULL : "a line",
+                                    .level = (enum et_log_level)level};
+        int from = 0;
+        size_t n = etd_record_write(space, sizeof space, &head, &r, &from);
+        ok(etd_read(space, n, &f, &fault) == ET_OK &&
+               etd_join_add(&join, &f, &got, &whole) == ET_OK && whole &&
+               got.level == r.level && !got.text == !r.text,
+           "a line of level %d has it, and %s text", level, r.text ? "a" : "no");
+    }
+    static const int64_t rows[][4] = {
+        /* of, from, and what they are taken for, in a record of batch 10 */
+        {3, 8, 3, 8},
+        {3, 10, 3, 10},
+        {3, 11, 3, 10},
+        {-1, 8, 0, 0},
+        {0, 8, 0, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        h.kind = (enum etd_kind)ET_RECORD_BATCH;
+        h.hseq = 20 + (int64_t)i;
+        etd_begin(&o, space, sizeof space, &h, 3);
+        etd_put_int(&o, "ba", 10);
+        etd_put_int(&o, "of", rows[i][0]);
+        etd_put_int(&o, "from", rows[i][1]);
+        ok(etd_read(space, etd_end(&o), &f, &fault) == ET_OK &&
+               etd_join_add(&join, &f, &got, &whole) == ET_OK && whole &&
+               got.ba == 10 && got.of == rows[i][2] && got.from == rows[i][3],
+           "a record for %lld from %lld on is one for %lld from %lld on",
+           (long long)rows[i][0], (long long)rows[i][1], (long long)rows[i][2],
+           (long long)rows[i][3]);
+    }
+    etd_join_release(&join);
+}
+
 /* What an operation may be refused for, as its manual page has it. */
 static void
 test_reasons(void)
@@ -1035,6 +1083,11 @@ test_commands(void)
     ok(etd_read(space, n, &f, &fault) == ET_OK && !etd_command_read(&f, &got),
        "a command is read back");
     ok(memcmp(&c, &got, sizeof c) == 0, "and is the same");
+    c.if_rev = 0;
+    n = etd_command_write(space, sizeof space, &head, &c);
+    ok(etd_read(space, n, &f, &fault) == ET_OK && !etd_command_read(&f, &got) &&
+           got.if_rev == 0,
+       "the settings that a run begins with are a revision");
     h.kind = ETD_CMD;
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         etd_begin(&o, space, sizeof space, &h, 4);
@@ -1137,6 +1190,7 @@ main(void)
     test_whole_heads();
     test_whole_kinds();
     test_own_parts();
+    test_next_records();
     test_reasons();
     test_zero();
     test_texts();
