@@ -91,6 +91,32 @@ struct opened {
 };
 
 /* SET: name, text, ..., NULL, of options besides the path. */
+/* Data whose description, without their files, differed from what was opened. */
+static int n_described, n_misdescribed;
+
+static void
+compare_described(const struct et_dataset_class *type, const void *options,
+                  const struct et_data_facts *opened)
+{
+    struct et_data_facts told = {.n_fields = 0};
+    if (!type->describe)
+        return;
+    type->describe(options, &told);
+    bool same = told.n_fields == opened->n_fields &&
+                (told.n_tokens == 0 || told.n_tokens == opened->n_tokens);
+    for (int i = 0; i < told.n_fields && same; i++) {
+        const struct et_field *a = &told.field[i], *b = &opened->field[i];
+        same = strcmp(a->name, b->name) == 0 && a->dtype == b->dtype &&
+               a->ndim == b->ndim && (a->below <= 0 || a->below == b->below);
+        for (int k = 0; k < a->ndim && same; k++)
+            same = a->shape[k] < 0 || a->shape[k] == b->shape[k];
+    }
+    n_described++;
+    n_misdescribed += !same;
+    if (!same)
+        diag("%s is described otherwise than it is", type->info.name);
+}
+
 static et_status
 try_open(struct opened *o, const char *name, const char *path, const char *const *set)
 {
@@ -99,6 +125,8 @@ try_open(struct opened *o, const char *name, const char *path, const char *const
     need(cx, et_options_new(cx, &o->type->info, set, &options));
     need(cx, et_options_set(cx, o->type->info.options, options, "path", place(path)));
     et_status status = et_dataset_open(cx, o->type, options, &o->data);
+    if (status == ET_OK)
+        compare_described(o->type, options, &o->data->facts);
     et_options_free(&o->type->info, &options);
     return status;
 }
@@ -938,5 +966,7 @@ main(void)
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "all memory is given back");
     et_ctx_free(&cx);
+    ok(n_described > 0 && n_misdescribed == 0,
+       "what data say of themselves without files is so when they are opened");
     return done();
 }

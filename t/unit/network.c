@@ -304,6 +304,8 @@ joined_numbers(void)
 {
     makes("[mul: input, add: [input]]", (float[]){2, 6, 6},
           "values are multiplied and added");
+    makes("[{mul: input, as: a}, {mul: a, as: b}, {from: [input, a, b], add: }]",
+          (float[]){3, 22, 87}, "so are three");
     makes("[{mul: input, as: a}, residual: [{mul: a, as: b}, add: b]]",
           (float[]){3, 36, 171}, "a list within reads its own names and those around");
     makes(

@@ -268,15 +268,17 @@ settled(struct et_ctx *cx, const char *lines, const struct eti_placeholders *p)
 static void
 test_recipe(struct et_ctx *cx)
 {
-    is_str(settled(cx,
-                   "scheduler:\n"
-                   "- {name: cosine, t_max: (NUM_EPOCHS - 1) * "
-                   "NUM_UPDATE_STEPS_PER_EPOCH ba, alpha_f: 1 / NUM_EPOCHS}\n"
-                   "- {name: multistep, milestones: [10ba, TRAIN_DATALOADER_LEN ba]}\n",
-                   &run),
-           "scheduler.0.t_max: 80ba; scheduler.0.alpha_f: 0.33333333333333331; "
-           "scheduler.1.milestones: [10ba, 40ba]; ",
-           "times, numbers and lists of a recipe's schedules");
+    is_str(
+        settled(
+            cx,
+            "scheduler:\n"
+            "- {name: cosine, t_max: (NUM_EPOCHS - 1) * "
+            "NUM_UPDATE_STEPS_PER_EPOCH ba, alpha_f: 1 / NUM_EPOCHS}\n"
+            "- {name: multistep, milestones: [10ba, TRAIN_DATALOADER_LEN ba, 60ba]}\n",
+            &run),
+        "scheduler.0.t_max: 80ba; scheduler.0.alpha_f: 0.33333333333333331; "
+        "scheduler.1.milestones: [10ba, 40ba, 60ba]; ",
+        "times, numbers and lists of a recipe's schedules");
     is_str(settled(cx,
                    "scheduler: {name: sequential, schedulers: [{name: linear, t_max: "
                    "NUM_EPOCHS ep}, constant], milestones: [NUM_EPOCHS - 1 ep]}\n",
@@ -295,11 +297,12 @@ test_recipe(struct et_ctx *cx)
            "scheduler.0.step_size: 3ep; scheduler.0.gamma: ?; ",
            "without the data what needs them stays open");
     is_str(
-        settled(cx,
-                "scheduler:\n"
-                "- {name: multistep, milestones: [TRAIN_DATALOADER_LEN ba, 1000ba]}\n"
-                "- {name: multistep, milestones: [10ba, TRAIN_DATALOADER_LEN ba]}\n",
-                NULL),
+        settled(
+            cx,
+            "scheduler:\n"
+            "- {name: multistep, milestones: [TRAIN_DATALOADER_LEN ba, 1000ba]}\n"
+            "- {name: multistep, milestones: [10ba, TRAIN_DATALOADER_LEN ba, 60ba]}\n",
+            NULL),
         "scheduler.0.milestones: ?; scheduler.1.milestones: ?; ",
         "so does a list wherever in it that stands");
     is_str(settled(cx, "scheduler: cosine\n", &run), "", "other schedules have none");

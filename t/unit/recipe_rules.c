@@ -502,6 +502,14 @@ test_plugins(void)
        "a plugin that cannot be loaded is an error of the recipe");
     is_str(et_error_get(cx)->message, "recipe.yaml:2:11: plugins: mine is missing",
            "which says where the recipe names it");
+    static const char lone[] = "max_duration: 1ep\nplugins: his\n";
+    et_recipe_free(&recipe);
+    et_error_clear(cx);
+    memset(&errors, 0, sizeof errors);
+    is_int(et_recipe_parse(cx, lone, strlen(lone), "recipe.yaml", NULL, 0, &env,
+                           &recipe, &errors),
+           ET_EINVAL, "one that is not in a list is loaded, too: %s",
+           et_error_get(cx)->message);
 }
 
 int
