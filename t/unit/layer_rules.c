@@ -5,6 +5,7 @@
 #include "etude/nn.h"
 #include "t/tap.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "core/modules/kv_cache.h"
@@ -360,6 +361,56 @@ test_kept(void)
     et_module_free(&m);
 }
 
+/* ---- sizes ---- */
+
+static void
+refused(const char *layer, const char *size, et_status status, struct et_module *m)
+{
+    char want[64];
+    const char *got = status != ET_OK ? et_error_get(cx)->message : "it is made";
+    snprintf(want, sizeof want, "needs %s >= 1, not 0", size);
+    ok(status == ET_EINVAL && !m && strstr(got, want), "%s without %s is refused: %s",
+       layer, size, got);
+    et_error_clear(cx);
+    et_module_free(&m);
+}
+
+#define WITHOUT(layer, size, ...)                                                      \
+    do {                                                                               \
+        struct et_module *m = NULL;                                                    \
+        const et_status status = ET_NEW(cx, &m, layer, __VA_ARGS__);                   \
+        refused(#layer, #size, status, m);                                             \
+    } while (0)
+
+static void
+test_sizes(void)
+{
+    struct et_module *norm;
+    WITHOUT(attention, d_model, .n_heads = 2);
+    WITHOUT(attention, n_heads, .d_model = 8);
+    WITHOUT(batch_norm, num_features, .eps = 1e-5);
+    WITHOUT(conv1d, in_features, .out_features = 2);
+    WITHOUT(conv1d, out_features, .in_features = 2);
+    WITHOUT(conv2d, in_channels, .out_channels = 2, .kernel = 3);
+    WITHOUT(conv2d, out_channels, .in_channels = 2, .kernel = 3);
+    WITHOUT(conv2d, kernel, .in_channels = 2, .out_channels = 2);
+    WITHOUT(conv_transpose2d, in_channels, .out_channels = 2, .kernel = 3);
+    WITHOUT(conv_transpose2d, out_channels, .in_channels = 2, .kernel = 3);
+    WITHOUT(conv_transpose2d, kernel, .in_channels = 2, .out_channels = 2);
+    WITHOUT(embedding, num_embeddings, .features = 2);
+    WITHOUT(embedding, features, .num_embeddings = 2);
+    WITHOUT(group_norm, num_groups, .num_channels = 2);
+    WITHOUT(group_norm, num_channels, .num_groups = 2);
+    WITHOUT(layer_norm, features, .eps = 1e-5);
+    WITHOUT(linear, in_features, .out_features = 2);
+    WITHOUT(linear, out_features, .in_features = 2);
+    WITHOUT(squeeze_excite2d, channels, .latent_channels = 2);
+    WITHOUT(squeeze_excite2d, latent_channels, .channels = 2);
+    must(ET_NEW(cx, &norm, batch_norm, .num_features = 2));
+    WITHOUT(ghost_batch_norm, ghost_batch_size, .batchnorm = norm);
+    et_module_free(&norm);
+}
+
 int
 main(void)
 {
@@ -381,6 +432,7 @@ main(void)
     test_border();
     test_blocks();
     test_kept();
+    test_sizes();
     et_graph_free(&g);
     et_device_close(&dev);
     et_ctx_free(&cx);

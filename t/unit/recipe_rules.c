@@ -478,8 +478,9 @@ load_nothing(void *data, const char *const *names, const struct et_place *places
              struct et_diagnostics *list, const struct et_registry **out)
 {
     (void)data;
-    (void)n;
     *out = NULL;
+    if (n != 1)
+        bail("%d libraries, of one", n);
     et_diagnostics_add(list, 4002, places, "plugins", NULL, "%s is missing", names[0]);
     return ET_FAIL(cx, ET_EINVAL, "%s", list->v[0].message);
 }
