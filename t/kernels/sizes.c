@@ -215,8 +215,8 @@ move(struct operand *to, const struct operand *from, double step, struct et_rng 
     }
 }
 
-/* Adds the squares of how far MOVED is from WANT, in steps. What lies between the elements
- * is the same in both. */
+/* Adds the squares of how far MOVED is from WANT, in steps. What lies between the
+ * elements is the same in both. */
 static void
 add_squares(struct operand *sum, const struct operand *moved,
             const struct operand *want)
