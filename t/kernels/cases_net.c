@@ -155,7 +155,7 @@ struct row_case {
     enum contents contents;
     bool no_gamma, no_beta; /* leave one of an affine norm's two out */
     double eps;             /* 0: 1e-5 */
-    bool slow; /* seconds on the simulated GPU: in f32 alone */
+    bool slow;              /* seconds on the simulated GPU: in f32 alone */
 };
 
 /* What a graph makes of layer norm. WIDE: x, its sum and parameters stay f32 where
