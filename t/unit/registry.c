@@ -78,20 +78,45 @@ is_clean(const struct et_component *c, const void *from)
 
 /* ---- what a user may give ---- */
 
-static char ranges[1 << 18];
+static char ranges[1 << 19];
 
-/* Adds a line for each option of C: the values that it takes, and its default. */
+/* What a flag lets a user do. (The range itself says whether its ends belong to it.) */
+static const struct {
+    unsigned flag;
+    const char *says;
+} allowed[] = {
+    {ET_OPT_REQUIRED, "required"},
+    {ET_OPT_OPTIONAL, "or unset"},
+    {ET_OPT_FALSE, "or false"},
+    {ET_OPT_BRIEF, "or its first row alone"},
+    {ET_OPT_BY_NAME, "by name"},
+    {ET_OPT_ITEMS, "checked as components"},
+    {ET_OPT_KEEP, "besides the default's"},
+    {ET_OPT_OUTPUT, "within the run directory"},
+    {ET_OPT_MAY_CHANGE, "may change in a run"},
+    {ET_OPT_RESUME, "may differ in a resume"},
+    {ET_OPT_LATER, "newer than saved runs"},
+};
+
+/* Adds a line for each option of TABLE, which OF has, and of those below: the values that
+ * it takes, what its flags allow, its default. */
 static void
-note_ranges(const struct et_component *c, enum et_kind kind)
+note_ranges(const char *of, const struct et_option *table)
 {
-    size_t used = strlen(ranges);
-    char text[1024];
-    for (const struct et_option *row = c->options; row && row->name; row++)
-        used += (size_t)snprintf(ranges + used, sizeof ranges - used,
-                                 "%s %s.%s: %s%s%s%s\n", et_kind_word(kind), c->name,
-                                 row->name, et_option_expects(row, text, sizeof text),
-                                 row->flags & ET_OPT_REQUIRED ? ", required" : "",
-                                 row->def ? "; " : "", row->def ? row->def : "");
+    char text[1024], below[256];
+    for (const struct et_option *row = table; row && row->name; row++) {
+        size_t used = strlen(ranges);
+        used += (size_t)snprintf(ranges + used, sizeof ranges - used, "%s.%s: %s", of,
+                                 row->name, et_option_expects(row, text, sizeof text));
+        for (size_t i = 0; i < sizeof allowed / sizeof allowed[0]; i++)
+            if (row->flags & allowed[i].flag)
+                used += (size_t)snprintf(ranges + used, sizeof ranges - used, ", %s",
+                                         allowed[i].says);
+        snprintf(ranges + used, sizeof ranges - used, "%s%s\n", row->def ? "; " : "",
+                 row->def ? row->def : "");
+        snprintf(below, sizeof below, "%s.%s", of, row->name);
+        note_ranges(below, row->sub);
+    }
 }
 
 static void
@@ -141,7 +166,9 @@ find_boundless(const struct et_component *c, enum et_kind kind, void *options)
 static void
 test_component(const struct et_component *c, enum et_kind kind)
 {
-    note_ranges(c, kind);
+    char of[128];
+    snprintf(of, sizeof of, "%s %s", et_kind_word(kind), c->name);
+    note_ranges(of, c->options);
     void *options = calloc(1, c->options_size + 1);
     bool held = options && c->summary && c->summary[0];
     if (et_options_init(cx, c->options, options) != ET_OK) {
@@ -279,6 +306,7 @@ main(void)
         ok(et_registry_find(NULL, kind, "no such name") == NULL,
            "no %s has a name that nobody gave", et_kind_word(kind));
     }
+    note_ranges("recipe", et_recipe_table);
     test_ranges();
     test_needs();
     is_str(boundless, "", "whole numbers have a least one");
