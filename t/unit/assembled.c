@@ -418,6 +418,18 @@ predictor(void)
        "or raw bytes become a batch for a graph of one's own");
     et_loader_release(loader, b);
     et_predictor_free(&p);
+    /* This run stopped there, was resumed, and came to the weights of the other. */
+    must(et_checkpoint_load_model(
+        cx, in_folder("run/b/checkpoints/step-000000000003", directory), dev, NULL,
+        &p));
+    must(et_predictor_run(p, pixels, IMAGES, got, IMAGES * CLASSES));
+    et_predictor_free(&p);
+    int early = memcmp(got, want.v, sizeof got);
+    must(et_checkpoint_load_model(cx, in_folder("run/b", directory), dev, NULL, &p));
+    must(et_predictor_run(p, pixels, IMAGES, got, IMAGES * CLASSES));
+    et_predictor_free(&p);
+    ok(early != 0 && memcmp(got, want.v, sizeof got) == 0,
+       "a checkpoint that is named is loaded, and of a run the newest");
     et_device_close(&dev);
     must(et_checkpoint_load_model(
         cx, in_folder("run/a/checkpoints/step-000000000006", directory), NULL, NULL,

@@ -411,6 +411,114 @@ test_sizes(void)
     et_module_free(&norm);
 }
 
+/* ---- what a layer of a network takes from what is before it ---- */
+
+struct fitted {
+    const struct et_module_class *c;
+    const char *set[7]; /* options and their values */
+    int64_t in[3], out[3];
+    const char *size; /* the option that was left out, and what it becomes */
+    int64_t becomes;
+};
+
+static int64_t
+option_value(const struct et_module_class *c, const void *options, const char *name)
+{
+    for (const struct et_option *row = c->info.options; row->name; row++)
+        if (strcmp(row->name, name) == 0)
+            return *(const int64_t *)(const void *)((const char *)options +
+                                                    row->offset);
+    return -1;
+}
+
+static void
+fit(const struct fitted *f)
+{
+    int64_t shape[3] = {f->in[0], f->in[1], f->in[2]};
+    void *options;
+    must(et_options_new(cx, &f->c->info, f->set, &options));
+    et_status status = f->c->adapt(cx, options, shape);
+    ok(f->out[0] ? status == ET_OK && memcmp(shape, f->out, sizeof shape) == 0
+                 : status == ET_EINVAL,
+       "%s%s%s of [%d,%d,%d] makes [%d,%d,%d]", f->c->info.name, f->set[0] ? " " : "",
+       f->set[0] ? f->set[1] : "", (int)f->in[0], (int)f->in[1], (int)f->in[2],
+       (int)shape[0], (int)shape[1], (int)shape[2]);
+    et_error_clear(cx);
+    if (f->size)
+        is_int(option_value(f->c, options, f->size), f->becomes, "its %s", f->size);
+    et_options_free(&f->c->info, &options);
+}
+
+static void
+test_fitted(void)
+{
+#define C(name) &et_##name##_class
+    /* Three sizes that are all different; out of 0: refused. */
+    const struct fitted table[] = {
+        {C(conv2d), {"out", "4", "kernel", "3"}, {3, 8, 6}, {4, 6, 4}, "in", 3},
+        {C(conv2d),
+         {"out", "5", "kernel", "3", "stride", "2"},
+         {3, 9, 6},
+         {5, 4, 2},
+         "in",
+         3},
+        {C(conv2d), {"out", "4", "kernel", "7"}, {3, 8, 6}, {0}, NULL, 0},
+        {C(conv2d), {"out", "4", "kernel", "7"}, {3, 6, 8}, {0}, NULL, 0},
+        {C(conv2d), {"out", "4", "kernel", "1"}, {3, 0, 0}, {0}, NULL, 0},
+        {C(conv2d), {"out", "4", "kernel", "1", "in", "2"}, {3, 8, 6}, {0}, NULL, 0},
+        {C(conv_transpose2d),
+         {"out", "5", "kernel", "3", "stride", "2"},
+         {3, 8, 6},
+         {5, 17, 13},
+         "in",
+         3},
+        {C(conv_transpose2d),
+         {"out", "5", "kernel", "4", "padding", "1"},
+         {3, 8, 6},
+         {5, 9, 7},
+         "in",
+         3},
+        {C(conv_transpose2d), {"out", "5", "kernel", "2"}, {3, 0, 0}, {0}, NULL, 0},
+        {C(batch_norm), {NULL}, {3, 8, 6}, {3, 8, 6}, "features", 3},
+        {C(group_norm), {"groups", "1"}, {3, 8, 6}, {3, 8, 6}, "channels", 3},
+        {C(layer_norm), {NULL}, {7, 0, 0}, {7, 0, 0}, "features", 7},
+        {C(layer_norm), {NULL}, {3, 8, 6}, {0}, NULL, 0},
+        {C(squeeze_excite2d),
+         {"latent_channels", "2"},
+         {3, 8, 6},
+         {3, 8, 6},
+         "channels",
+         3},
+        {C(squeeze_excite2d), {"latent_channels", "2"}, {7, 0, 0}, {0}, NULL, 0},
+        {C(linear), {"out", "4"}, {7, 0, 0}, {4, 0, 0}, "in", 7},
+        {C(linear), {"out", "4"}, {3, 8, 6}, {0}, NULL, 0},
+        {C(max_pool2d), {"kernel", "2"}, {3, 8, 6}, {3, 4, 3}, NULL, 0},
+        {C(avg_pool2d),
+         {"kernel", "3", "stride", "2", "padding", "1"},
+         {3, 8, 6},
+         {3, 4, 3},
+         NULL,
+         0},
+        {C(adaptive_avg_pool2d),
+         {"height", "2", "width", "5"},
+         {3, 8, 6},
+         {3, 2, 5},
+         NULL,
+         0},
+        {C(basic_block),
+         {"channels", "5", "stride", "2"},
+         {3, 9, 6},
+         {5, 5, 3},
+         "in",
+         3},
+        {C(bottleneck), {"channels", "5"}, {3, 8, 6}, {20, 8, 6}, "in", 3},
+        {C(flatten), {NULL}, {3, 8, 6}, {144, 0, 0}, NULL, 0},
+    };
+#undef C
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        fit(&table[i]);
+}
+
 int
 main(void)
 {
@@ -433,6 +541,7 @@ main(void)
     test_blocks();
     test_kept();
     test_sizes();
+    test_fitted();
     et_graph_free(&g);
     et_device_close(&dev);
     et_ctx_free(&cx);

@@ -277,6 +277,7 @@ misfits(void)
          ": 'fc.bias' is [2,1], model wants [2]"},
         {"m.safetensors", "{}", 0,
          ": 'fc.weight' is missing, model wants [2,3] (and 1 more that do not fit)"},
+        {"m.safetensors", "{}", 9, ": bytes [0,9) belong to no tensor"},
         {"m.safetensors", "{" BIAS "," WEIGHT "}", 31,
          ": tensor 'fc.weight' [8,32) ends past the 31 bytes of data"},
         {"m.safetensors", "{" BIAS "," WEIGHT "}", 33,
