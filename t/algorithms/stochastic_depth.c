@@ -468,6 +468,34 @@ test_rest(struct et_ctx *cx, const char *method)
     recipe_close(&r);
 }
 
+/* The rates of three blocks in a batch, where samples are left out. */
+static void
+test_sample_rates(struct et_ctx *cx, const char *distribution, const double want[3])
+{
+    struct recipe_run r;
+    struct et_log *log;
+    char text[1024];
+    int right = 0;
+    snprintf(text, sizeof text,
+             RUN("4ba", ADAM) METHOD
+             "drop_rate: 0.6, drop_distribution: %s, stochastic_method: sample}\n",
+             distribution);
+    recipe_open(&r, cx, text, &(struct recipe_choice){.grad_accum = 1});
+    need(cx, et_trainer_fit(r.trainer, ET_BATCHES(1)));
+    struct et_state *s = r.state;
+    struct et_algorithm *a = s->algorithms[0];
+    need(cx, et_log_new(cx, NULL, &log));
+    need(cx, a->type->apply(a, ET_EVENT_BATCH_START, s, log));
+    for (int i = 0; i < 3; i++) {
+        struct et_bottleneck_module *b =
+            (struct et_bottleneck_module *)block_of(s->model->root, i);
+        right += fabs(b->drop_rate - want[i]) < 1e-6;
+    }
+    is_int(right, 3, "samples are left out at %s rates", distribution);
+    et_log_free(&log);
+    recipe_close(&r);
+}
+
 static void
 test_options(struct et_ctx *cx)
 {
@@ -516,6 +544,8 @@ main(void)
     test_warmup(cx);
     test_rest(cx, "block");
     test_rest(cx, "sample");
+    test_sample_rates(cx, "linear", (const double[]){0.2, 0.4, 0.6});
+    test_sample_rates(cx, "uniform", (const double[]){0.6, 0.6, 0.6});
     test_options(cx);
     check_told(cx, "stochastic_depth", OPTIONS("target_layer_name", "ResNetBottleneck"),
                "mlp",
