@@ -653,7 +653,7 @@ random_transforms(void)
     static const struct et_override flips[] = {
         {ET_OVERRIDE_SET, "eval_data=null"},
         {ET_OVERRIDE_SET, "max_duration=1ba"},
-        {ET_OVERRIDE_SET, "train_data.transforms=[horizontal_flip: {p: 0.5}]"}};
+        {ET_OVERRIDE_SET, "train_data.transforms=[horizontal_flip: {p: 0.2}]"}};
     char directory[4200];
     struct et_session_options o = {
         .device = "ref", .overrides = still, .n_overrides = 3};
