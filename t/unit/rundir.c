@@ -203,8 +203,13 @@ test_default(struct et_ctx *cx)
     struct et_run *r[3];
     char want[64];
     own_clock(cx); /* which stands still */
+    struct stat st;
+    mode_t mask = umask(0);
     for (int i = 0; i < 3; i++)
         need(cx, et_run_open(cx, &(struct et_run_config){0}, &r[i]));
+    umask(mask);
+    ok(stat(et_run_directory(r[0]), &st) == 0 && (st.st_mode & 0777) == 0700,
+       "a run whose directory has no name is its user's alone");
     const char *first = et_run_directory(r[0]);
     ok(strncmp(first, "runs/20", 7) == 0 &&
            strlen(first) >= strlen("runs/2025-11-20T13-56-38"),
