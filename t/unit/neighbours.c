@@ -21,7 +21,7 @@ static const int64_t count[N] = {4, 8, 6};
 static struct et_ctx *cx;
 static struct et_device *dev;
 static struct et_storage *storage[2];
-static struct et_tensor *r[N], *s[N], *x[N], *flag, *over, *turned[2];
+static struct et_tensor *r[N], *s[N], *x[N], *flag, *over, *turned[2], *pairs;
 
 static void
 must(et_status status)
@@ -244,6 +244,19 @@ by_columns(struct et_graph *g, struct et_tensor **want)
     return 0;
 }
 
+/* As statistics, where the last leaf has two axes: what is joined ends in it. */
+static int
+two_axes(struct et_graph *g, struct et_tensor **want)
+{
+    (void)want;
+    for (int i = 0; i < N - 1; i++)
+        et_assign(g, r[i], moved(g, r[i], part(g, i), 0.1));
+    struct et_tensor *rows = et_reshape(g, x[N - 1], 3, (int64_t[]){3, 2, ROWS});
+    struct et_tensor *last = et_sum(g, rows, 1 << 2, false);
+    et_assign(g, pairs, moved(g, pairs, last, 0.1));
+    return 0;
+}
+
 /* ---- running ---- */
 
 struct answers {
@@ -305,6 +318,7 @@ static const struct row {
     int kernels;
 } rows[] = {
     {"leaves that follow statistics", statistics, N + 1},
+    {"leaves of which one has two axes", two_axes, N + 1},
     {"those that a number guards", guarded, N + 2},
     {"those that an average follows", averaged, N + 1},
     {"two of one factor and one of another", other_factor, N + 2},
@@ -365,6 +379,8 @@ make_leaves(void)
         const struct et_desc d = {ET_F32, 2, {2, 2}, {1, 2}};
         must(et_tensor_view(cx, storage[0], TOTAL + 4 * i, &d, NULL, &turned[i]));
     }
+    const struct et_desc two = {ET_F32, 2, {3, 2}, {2, 1}};
+    must(et_tensor_view(cx, storage[0], TOTAL - 6, &two, NULL, &pairs));
     view(0, 8, 4 + 4, &over);
     must(et_tensor_new(cx, dev, ET_F32, 1, (int64_t[]){1}, ET_ROW_MAJOR, NULL, &flag));
 }
@@ -379,6 +395,7 @@ free_leaves(void)
     }
     for (int i = 0; i < 2; i++)
         et_tensor_free(&turned[i]);
+    et_tensor_free(&pairs);
     et_tensor_free(&over);
     et_tensor_free(&flag);
     for (int k = 0; k < 2; k++)
