@@ -47,12 +47,11 @@ pattern_of(struct tui_app *app, const struct tui_chart *c, regex_t *out)
 static et_status
 write_kind(struct tui_app *app, const struct tui_chart *c, int id, FILE *f)
 {
-    char events[PATH_MAX], fact[ETI_FACT_TEXT], path[ETI_FACT_TEXT];
+    char events[PATH_MAX], fact[ETI_FACT_TEXT];
     regex_t pattern;
     const char *name = eti_facts_get(app->source->facts, "name", fact);
     const char *folder =
         json_string_value(json_object_get(app->source->facts, "directory"));
-    (void)path;
     if (id == TXT) {
         tui_app_draw(app);
         tui_grid_print(&app->grid, f);

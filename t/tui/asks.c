@@ -250,6 +250,35 @@ test_metrics(void)
 }
 
 /* Keys that move the cursor, the marks and the scale of the chart. */
+static int
+times(const char *screen, const char *text)
+{
+    int n = 0;
+    for (const char *at = screen; (at = strstr(at, text)); at += strlen(text))
+        n++;
+    return n;
+}
+
+static void
+test_export(void)
+{
+    static const char none[] = "(the chart has no series)";
+    struct made *m = made_run(cx, "{\"name\": \"new-yak\", \"state\": \"running\"}");
+    made_open(m, TUI_IN_monitor, 40, 120);
+    made_state(m, "running");
+    made_press(m, "E");
+    shows(m, "txt: this screen as text", "there is something to export");
+    is_int(times(made_screen(m), none), 2,
+           "a chart without series is no CSV and no SVG, and the screen is a text");
+    made_free(&m);
+    m = run();
+    shows(m, "loss", "a chart of the loss is there");
+    made_press(m, "E");
+    shows(m, "csv: the values of its series", "one with series can be exported");
+    is_int(times(made_screen(m), none), 0, "as each of them");
+    made_free(&m);
+}
+
 static void
 test_chart_keys(void)
 {
@@ -359,6 +388,7 @@ main(void)
     test_losses();
     test_refusals();
     test_metrics();
+    test_export();
     test_chart_keys();
     test_samples();
     test_filter();
