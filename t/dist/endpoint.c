@@ -301,6 +301,28 @@ test_lost(void)
         (void)rmdir(common);
 }
 
+/* Another machine is spoken to with a key of each side, or not at all. */
+static void
+test_both_keys(void)
+{
+    static const struct etd_keys own = {.public_key = "", .secret = ""};
+    const struct etd_channel_options without[] = {
+        {.target = "tcp://127.0.0.1:9"},
+        {.target = "tcp://127.0.0.1:9", .keys = &own},
+        {.target = "tcp://127.0.0.1:9",
+         .server = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"},
+    };
+    static const char *const what[] = {"any key", "the other's key",
+                                       "a key of its own"};
+    for (size_t i = 0; i < 3; i++) {
+        struct etd_channel *line = NULL;
+        ok(etd_channel_open(cx, &without[i], &line) == ET_EINVAL && !line &&
+               et_error_get(cx)->code == ETD_E_KEYS,
+           "nobody sets out over TCP without %s", what[i]);
+        forget_error();
+    }
+}
+
 /* Nothing is said to sockets of others. */
 static void
 test_owner(void)
@@ -552,6 +574,7 @@ main(void)
     test_place();
     test_given_up();
     test_lost();
+    test_both_keys();
     test_owner();
     test_messages_go();
     test_turns(2000);
