@@ -19,6 +19,8 @@ for sanitizer in ASAN UBSAN TSAN; do
     eval "options=\${${sanitizer}_OPTIONS-}"
     export "${sanitizer}_OPTIONS=$options${options:+:}log_path=\"$kept.sanitizer\""
 done
+# A program that writes without end fails before the disk is full: 16 GiB a file.
+ulimit -S -f 33554432 2>/dev/null
 perl "$(dirname "$0")/limit.pl" "$1" >"$kept" 2>"$kept.err"
 code=$?
 for report in "$kept".sanitizer.*; do

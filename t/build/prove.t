@@ -54,6 +54,11 @@ is "$(sed -n '/^FLAKY/,$p' out | tr '\n' '|')" \
     'FLAKY, passed only alone: ./flaky.t: exit 0, 1 not ok|not ok 2 - answers in time|#   waited 4 s|' \
     "and the end lists it as flaky, with what it said"
 
+a endless 'truncate -s 17G big 2>/dev/null; code=$?; rm -f big
+if [ $code = 0 ]; then echo "not ok 1 - a file has an end"; else echo "ok 1 - a file has an end"; fi; echo 1..1'
+proves endless
+is $code 0 "no file of a test is longer than 16 GiB"
+
 proves flaky bad
 is $code 1 "one of each fails it"
 is "$(grep -o -e '^FAILED twice, ./bad' -e '^FLAKY, passed only alone: ./flaky' out | tr '\n' '|')" \
