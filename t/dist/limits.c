@@ -234,6 +234,26 @@ test_32_mib(void)
     talk_close(&v);
 }
 
+/* Who has all that there is is not behind, however much went through the hub. */
+static void
+test_at_the_end(void)
+{
+    int64_t size = wide_bytes();
+    talk_tell(&watch, (int)(33 * MIB / size), WIDE);
+    struct talk v = talk_open(&h);
+    talk_pass(&watch, 2); /* the last snapshot is old */
+    ok(talk_hello(&v, -1, 65536, NULL) == ETD_WELCOME &&
+           talk_until(&v, ETD_SNAP_END) == ETD_SNAP_END && v.seq == h.log.seq,
+       "a viewer comes after 32 MiB, and has all");
+    bool served = true;
+    for (int i = 0; i < 4; i++) {
+        talk_pass(&watch, 4);
+        served = served && is_served(&v);
+    }
+    ok(served, "it is served while nothing more is said");
+    talk_close(&v);
+}
+
 static void
 test_stuck_snapshot(void)
 {
@@ -688,6 +708,7 @@ static const struct talk_limit limits[] = {
     {"5.7", "8 MiB for 10 s", test_eight_mib},
     {"5.7", "8 MiB, twice for less", test_eight_mib_twice},
     {"5.7", "32 MiB at once", test_32_mib},
+    {"5.7", "nothing that is missing", test_at_the_end},
     {"5.7", "10 s for a part of a snapshot", test_stuck_snapshot},
     {"5.6", "8 MiB that are sent again", test_ring_bytes},
     {"5.6", "65,536 messages that are sent again", test_ring_messages},
