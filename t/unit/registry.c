@@ -98,8 +98,8 @@ static const struct {
     {ET_OPT_LATER, "newer than saved runs"},
 };
 
-/* Adds a line for each option of TABLE, which OF has, and of those below: the values that
- * it takes, what its flags allow, its default. */
+/* Adds a line for each option of TABLE, which OF has, and of those below: the values
+ * that it takes, what its flags allow, its default. */
 static void
 note_ranges(const char *of, const struct et_option *table)
 {
