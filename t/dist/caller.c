@@ -20,8 +20,8 @@ enum { MOST = 8, PATIENCE_MS = 60000 };
 
 static int listener, port;
 
-/* What rank 0 does with one request: it answers with N bytes at VALUE, but for what is
- * said here. */
+/* How rank 0 treats one request. It answers with the N bytes at VALUE in one piece, or
+ * in several, or it closes the connection, or it waits. */
 enum how { ANSWERS, IN_PARTS, CLOSES, WAITS /* for the rank's end */ };
 struct step {
     enum how how;

@@ -43,7 +43,8 @@ compute_of(const struct et_log_entry *entry, int n)
 static void
 test_compute(void)
 {
-    /* Own time, what is measured of it, and what is none of it. */
+    /* First a rank's own time, then its six measured parts, then times that are not
+     * parts of it. */
     static const struct et_log_entry all[] = {
         {"own_ms", 1000}, {"data_ms", 1},   {"h2d_ms", 2},        {"loss_ms", 4},
         {"comm_ms", 8},   {"hooks_ms", 16}, {"optimizer_ms", 32}, {"wait_ms", 64},

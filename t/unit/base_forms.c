@@ -167,7 +167,7 @@ test_characters(void)
 {
     static const struct {
         const char *bytes;
-        uint32_t want; /* 0: is none */
+        uint32_t want; /* 0: no character */
     } rows[] = {
         {"\x7f", 0x7f},
         {"\xc2\x80", 0x80},
