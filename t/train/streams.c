@@ -364,17 +364,33 @@ has_key(const char *own, const char *line)
     return false;
 }
 
+/* LINE with the folder of the sources in the place of each $SRC. */
+static void
+append_filled(char text[TEXT], const char *line, const char *root)
+{
+    char filled[LINE] = "";
+    const char *at = line, *next;
+    size_t n;
+    for (; (next = strstr(at, "$SRC")); at = next + 4) {
+        n = strlen(filled);
+        snprintf(filled + n, LINE - n, "%.*s%s", (int)(next - at), at, root);
+    }
+    n = strlen(filled);
+    snprintf(filled + n, LINE - n, "%s", at);
+    append(text, filled);
+}
+
 /* The recipe of a case: what of COMMON it does not have itself, and its OWN lines. */
 static void
-make_recipe(const char *common, const char *own, char recipe[TEXT])
+make_recipe(const char *common, const char *own, const char *root, char recipe[TEXT])
 {
     char line[LINE];
     *recipe = '\0';
     while (next_line(&common, line))
         if (*line != '#' && !has_key(own, line))
-            append(recipe, line);
+            append_filled(recipe, line, root);
     while (next_line(&own, line))
-        append(recipe, line);
+        append_filled(recipe, line, root);
 }
 
 /* What a case tells on "ref", less what the FIRST tells, for free(). */
@@ -423,12 +439,14 @@ read_text(const char *path)
     return text;
 }
 
-/* The cases of the file NAME at PATH; with ONLY the one of that title. */
+/* The cases of the file NAME in the sources ROOT; with ONLY the first, and the one of
+ * that title. */
 static void
-run_file(const char *path, const char *name, const char *only)
+run_file(const char *root, const char *name, const char *only)
 {
     static char common[TEXT], own[TEXT], want[TEXT], recipe[TEXT];
-    char line[LINE], title[LINE] = "", both[2 * LINE + 4];
+    char line[LINE], title[LINE] = "", path[LINE], both[2 * LINE + 4];
+    snprintf(path, sizeof path, "%s/t/train/streams/%s", root, name);
     char *text = read_text(path), *written;
     const char *at = text, *before = text;
     size_t n;
@@ -452,7 +470,7 @@ run_file(const char *path, const char *name, const char *only)
         next_line(&at, line);
         for (before = at; strncmp(at, "== ", 3) != 0 && next_line(&at, line);)
             append(want, line);
-        make_recipe(common, own, recipe);
+        make_recipe(common, own, root, recipe);
         if (!only || !first.text || strcmp(only, title) == 0) {
             snprintf(both, sizeof both, "%s: %s", name, title);
             run_case(both, recipe, want, &first, updates ? anew : NULL);
@@ -480,18 +498,18 @@ int
 main(int argc, char **argv)
 {
     const char *root = getenv("ET_SRCDIR");
-    char folder[LINE], path[2 * LINE];
+    char folder[LINE];
     struct dirent **file;
-    snprintf(folder, sizeof folder, "%s/t/train/streams", root ? root : ".");
+    root = root ? root : ".";
+    snprintf(folder, sizeof folder, "%s/t/train/streams", root);
     if (et_ctx_new(&cx) != ET_OK)
         bail("no context");
     int n = scandir(folder, &file, is_text, alphasort);
     if (n < 1)
         bail("no files in %s", folder);
     for (int i = 0; i < n; i++) {
-        snprintf(path, sizeof path, "%s/%s", folder, file[i]->d_name);
         if (argc < 2 || strcmp(argv[1], file[i]->d_name) == 0)
-            run_file(path, file[i]->d_name, argc > 2 ? argv[2] : NULL);
+            run_file(root, file[i]->d_name, argc > 2 ? argv[2] : NULL);
         free(file[i]);
     }
     free(file);
