@@ -260,12 +260,14 @@ is_message(const char *line)
     return strncmp(line, "says@", 5) == 0;
 }
 
-/* The line of L that begins with the word that LINE begins with, a message whole; NULL:
- * none does. */
+/* The line of L that begins with the word that LINE begins with, a message with the same
+ * two; NULL: none does. */
 static const char *
 find_line(const struct lines *l, const char *line)
 {
-    size_t n = is_message(line) ? strlen(line) + 1 : strcspn(line, " ") + 1;
+    size_t n = strcspn(line, " ") + 1;
+    if (is_message(line))
+        n += strcspn(line + n, " ");
     for (int i = 0; i < l->n; i++)
         if (strncmp(l->v[i], line, n) == 0)
             return l->v[i];
