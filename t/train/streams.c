@@ -59,7 +59,7 @@ struct stream {
         int64_t ba;
         char text[64];
     } record[RECORDS];
-    int n_records, n_metrics;
+    int n_records, n_metrics, n_messages;
     struct metric metric[METRICS];
     char messages[TEXT];
 };
@@ -83,8 +83,8 @@ keep(struct et_sink *sink, const struct et_record *r)
     struct stream *s = (struct stream *)sink;
     if (r->kind == ET_RECORD_LOG) {
         size_t n = strlen(s->messages);
-        snprintf(s->messages + n, sizeof s->messages - n, "says@%lld %s\n",
-                 (long long)r->ba, r->text);
+        snprintf(s->messages + n, sizeof s->messages - n, "says.%d@%lld %s\n",
+                 ++s->n_messages, (long long)r->ba, r->text);
         return;
     }
     if (s->n_records == RECORDS)
@@ -146,6 +146,8 @@ print_metric(const struct stream *s, const struct metric *m, FILE *out)
                 fputs(" -", out);
             else if (varies(m->name))
                 fputs(" *", out);
+            else if (isnan(m->value[i])) /* whose sign is nobody's choice */
+                fputs(" nan", out);
             else
                 fprintf(out, " %.6g", m->value[i]);
         }
@@ -257,17 +259,14 @@ cut(char *text)
 static bool
 is_message(const char *line)
 {
-    return strncmp(line, "says@", 5) == 0;
+    return strncmp(line, "says.", 5) == 0;
 }
 
-/* The line of L that begins with the word that LINE begins with, a message with the same
- * two; NULL: none does. */
+/* The line of L that begins with the word that LINE begins with; NULL: none does. */
 static const char *
 find_line(const struct lines *l, const char *line)
 {
     size_t n = strcspn(line, " ") + 1;
-    if (is_message(line))
-        n += strcspn(line + n, " ");
     for (int i = 0; i < l->n; i++)
         if (strncmp(l->v[i], line, n) == 0)
             return l->v[i];
