@@ -69,6 +69,7 @@ struct seen {
 struct monitor {
     bool looking;      /* the pass under way is looked at */
     bool done;         /* there are numbers to log at BATCH_END */
+    int64_t batch;     /* finished ones when the pass began */
     double last;       /* the counter's value that was logged */
     struct seen *seen; /* [room] */
     int n, room;
@@ -239,7 +240,10 @@ begin(struct et_callback *self, const struct et_state *s)
     }
     ET_TRY(eti_at_interval(self->cx, &s->timestamp, o->interval, &now, &due));
     own->looking = due && now != own->last;
-    own->n = own->n_parts = 0;
+    if (own->looking) {
+        own->batch = s->timestamp.batch;
+        own->n = own->n_parts = 0;
+    }
     return ET_OK;
 }
 
@@ -283,7 +287,8 @@ log_all(struct et_callback *self, const struct et_state *s, struct et_log *log)
     struct monitor *own = self->state;
     char name[ET_METRIC_NAME];
     struct et_time now;
-    if (!own->done)
+    /* Where the host ran ahead, batches before the one looked at are shown first. */
+    if (!own->done || s->timestamp.batch != own->batch + 1)
         return ET_OK;
     own->done = false;
     ET_TRY(et_timestamp_get(self->cx, &s->timestamp, o->interval.unit, &now));

@@ -75,6 +75,7 @@ enum { IMAGES, PREDICTION, TARGET, LEAVES };
 struct visualizer {
     struct et_tensor *leaf[LEAVES]; /* f32 [n,C,H,W]; i32 [n,H,W] of the others */
     bool taken[LEAVES];             /* will be there at the batch's end */
+    int64_t batch;                  /* training batches that were finished then */
     double last;                    /* the counter's value of the last picture */
     bool warned;
 };
@@ -297,7 +298,10 @@ train_forward(struct et_callback *self, const struct et_state *s)
         return ET_OK;
     memset(v->taken, 0, sizeof v->taken);
     ET_TRY(eti_at_interval(self->cx, &s->timestamp, o->interval, &now, &due));
-    return due && now != v->last ? take_all(self, s) : ET_OK;
+    if (!due || now == v->last)
+        return ET_OK;
+    v->batch = s->timestamp.batch;
+    return take_all(self, s);
 }
 
 static et_status
@@ -306,7 +310,8 @@ end_batch(struct et_callback *self, const struct et_state *s, struct et_log *log
     const struct options *o = self->options;
     struct visualizer *v = self->state;
     struct et_time now;
-    if (!v->taken[IMAGES])
+    /* Where the host ran ahead, batches before that of the picture are shown first. */
+    if (!v->taken[IMAGES] || s->timestamp.batch != v->batch + 1)
         return ET_OK;
     ET_TRY(et_timestamp_get(self->cx, &s->timestamp, o->interval.unit, &now));
     v->last = now.value - (o->interval.unit == ET_TIME_BATCH); /* as it was taken */

@@ -45,6 +45,8 @@ eti_view_take(struct et_trainer *t, struct eti_view *out)
         .flops = s->batch_flops,
     };
     memcpy(out->group_factor, t->groups.factor, sizeof out->group_factor);
+    for (int i = 0; i <= t->config.n_groups; i++)
+        out->lr[i] = et_optimizer_group(s->optimizer, i)->lr;
 }
 
 void
@@ -58,7 +60,8 @@ eti_view_show(struct et_trainer *t, const struct eti_view *v)
     s->grad_accum = v->grad_accum;
     s->batch_flops = v->flops;
     memcpy(t->groups.factor, v->group_factor, sizeof v->group_factor);
-    eti_groups_apply(t);
+    for (int i = 0; i <= t->config.n_groups; i++)
+        et_optimizer_group(s->optimizer, i)->lr = v->lr[i];
 }
 
 et_status

@@ -10,6 +10,7 @@ struct eti_view {
     struct et_timestamp ts;
     struct et_samples batch, full;
     double lr_factor, group_factor[1 + ET_MAX_PARAM_GROUPS];
+    double lr[1 + ET_MAX_PARAM_GROUPS]; /* which algorithms may have set */
     int64_t grad_accum, flops;
 };
 
