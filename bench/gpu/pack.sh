@@ -111,6 +111,9 @@ cp "$source"/bench/cpu/*.py "$folder/bench/cpu/"
 cp "$source"/bench/gpu/*.py "$source/bench/gpu/first-hour" "$folder/bench/gpu/"
 cp "$source/t/gpu/check.t" "$folder/t/gpu/"
 cp "$source"/t/golden/*.txt "$folder/t/golden/" # what t/train/golden compares with
+mkdir -p "$folder/t/golden/tokenizers" "$folder/t/train" # what t/train/streams reads
+cp "$source"/t/golden/tokenizers/*.json "$folder/t/golden/tokenizers/"
+cp -R "$source/t/train/streams" "$folder/t/train/"
 cp "$source"/recipes/*.yaml "$folder/recipes/"
 git -C "$source" describe --always --dirty >"$folder/commit" 2>/dev/null || :
 cat >"$folder/run" <<'RUN'

@@ -18,6 +18,7 @@ long t/train/resume
 long t/train/join
 long t/train/switch
 long t/train/same
+long t/train/streams
 short t/unit/apart
 short t/algorithms/blurpool
 short t/algorithms/ema
