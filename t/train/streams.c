@@ -11,19 +11,20 @@
  *     loss/train/total 2.3026 2.2981 2.2876 2.2743
  *     weights 120 3.4142 25.71
  *
- * The lines before the first "==" are a recipe, a key on each. A case is that recipe with
- * the lines behind "==" in place of those of the same key; behind "--" stands what its
- * run tells: which records, by kind and batch; of each metric its values in those
- * records, "-" where one lacks it; messages; how many weights there are in the end, their
- * norm, and the sum of their magnitudes times 1 to 7 by turns. What a clock or the
- * machine's memory has to do with is "*". Cases behind the first have only lines that
- * differ from its, and "- NAME" for each that they lack.
+ * The lines before the first "==" are a recipe, a key on each. A case is that recipe
+ * with the lines behind "==" in place of those of the same key; behind "--" stands what
+ * its run tells: which records, by kind and batch; of each metric its values in those
+ * records, "-" where one lacks it; messages; how many weights there are in the end,
+ * their norm, and the sum of their magnitudes times 1 to 7 by turns. What a clock has
+ * to do with is "*"; what a device tells of its memory is left out. Cases behind the
+ * first have only lines that differ from its, and "- NAME" for each that they lack.
  *
- * Whether the numbers are right is told elsewhere, by formulas and PyTorch's numbers: this
- * tells whether any of them changes. ETUDE_UPDATE=1 writes them anew, as the device "ref"
- * has them, for a person to look at; they are compared with those of "cpu", or the device
- * that ETUDE_DEVICE names. Where the simulated GPU was built, whose host is two batches
- * ahead of it, files that take little of its time are run there, too. */
+ * Whether the numbers are right is told elsewhere, by formulas and PyTorch's numbers:
+ * this tells whether any of them changes. ETUDE_UPDATE=1 writes them anew, as the
+ * device "ref" has them, for a person to look at; they are compared with those of
+ * "cpu", or the device that ETUDE_DEVICE names. Where the simulated GPU was built,
+ * whose host is two batches ahead of it, files that take little of its time are run
+ * there, too. */
 #include "config.h"
 
 #include <dirent.h>
@@ -38,9 +39,9 @@
 
 enum { LINE = 4096, TEXT = 1 << 16, METRICS = 160, RECORDS = 64 };
 
-/* Devices and processors sum in different orders: 1e-6 of a number in a step, which some
- * steps of training make larger. Differences of the tests' own networks stay below a
- * tenth of this. What is near 0 is the difference of numbers near 1. */
+/* Devices and processors sum in different orders: 1e-6 of a number in a step, which
+ * some steps of training make larger. Differences of the tests' own networks stay
+ * below a tenth of this. What is near 0 is the difference of numbers near 1. */
 static const double TOLERANCE = 5e-4, NEAR_ZERO = 2e-6;
 
 static struct et_ctx *cx;
@@ -414,8 +415,8 @@ written_anew(const char *recipe, const struct lines *first)
     return text;
 }
 
-/* A case: does it tell on DEVICE what is WANTed, or written ANEW? FIRST: what the first case of the
- * file tells; filled where that is this one. */
+/* A case: does it tell on DEVICE what is WANTed, or written ANEW? FIRST: what the
+ * first case of the file tells; filled where that is this one. */
 static void
 run_case(const char *name, const char *recipe, const char *device, const char *want,
          struct lines *first, FILE *anew)
@@ -444,8 +445,8 @@ read_text(const char *path)
     return text;
 }
 
-/* The cases of the file NAME in the sources ROOT on DEVICE; with ONLY the first, and the
- * one of that title. */
+/* The cases of the file NAME in the sources ROOT on DEVICE; with ONLY the first, and
+ * the one of that title. */
 static void
 run_file(const char *root, const char *name, const char *device, const char *only)
 {
