@@ -129,6 +129,7 @@ struct cli_options {
 };
 
 enum { CLI_MAX_OPTIONS = 128, CLI_MOST_TOGETHER = 64 };
+enum { CLI_OWN_OVERRIDES = 4 }; /* that a command adds to those of its user */
 
 struct cli {
     struct et_ctx *cx;

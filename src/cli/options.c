@@ -530,7 +530,7 @@ cli_parse(struct cli *c, int argc, char **argv)
     c->argc = argc;
     c->argv = argv;
     c->arg = calloc((size_t)argc + 1, sizeof *c->arg);
-    c->override = calloc((size_t)argc + 4, sizeof *c->override);
+    c->override = calloc((size_t)argc + CLI_OWN_OVERRIDES, sizeof *c->override);
     if (!c->arg || !c->override)
         return cli_fail(c, CLI_E_MEMORY, NULL, "no memory for %d arguments", argc);
     while (w.at < w.n && code == CLI_OK) {

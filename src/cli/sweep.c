@@ -26,6 +26,7 @@
 extern char **environ;
 
 enum { JOBS = 64, ARGUMENTS = 2 * CLI_MAX_OPTIONS, SAID = 4096, VARIABLES = 2 };
+enum { WORDS = ARGUMENTS - 24 }; /* of a run's arguments: what the sweep sets */
 
 /* A process that trains a run. */
 struct job {
@@ -120,8 +121,7 @@ add_words(const char **argv, int *n, const json_t *words)
 {
     json_t *word;
     size_t i;
-    json_array_foreach(words, i, word) if (*n < ARGUMENTS - 1) argv[(*n)++] =
-        json_string_value(word);
+    json_array_foreach(words, i, word) argv[(*n)++] = json_string_value(word);
 }
 
 /* Begins RUN, or goes on with it, in job AT. Returns an exit code. */
@@ -396,20 +396,43 @@ conclude(const struct sweep *s)
 
 /* ---- the command ---- */
 
+/* A run's arguments have room for WORDS of the plan's. */
+static int
+check_words(const struct sweep *s)
+{
+    const size_t common = json_array_size(json_object_get(s->view.plan, "words"));
+    json_t *run;
+    size_t i;
+    json_array_foreach(sweep_runs(&s->view), i, run)
+    {
+        const size_t n = common + json_array_size(json_object_get(run, "set"));
+        if (n > WORDS)
+            return cli_fail(s->view.c, CLI_E_OPERAND, NULL,
+                            "%s has %zu settings, and a run of a sweep at most %d",
+                            sweep_run_name(run), n, WORDS);
+    }
+    return CLI_OK;
+}
+
 /* Every run's recipe is read, so that what is wrong with one is said before the first
  * begins. */
 static int
 check_runs(struct sweep *s)
 {
+    struct et_override own[WORDS + CLI_OWN_OVERRIDES];
     struct cli *c = s->view.c;
+    struct et_override *const given = c->override;
     const int n = c->n_overrides;
     const json_t *below = json_object_get(s->view.plan, "folder");
     char text[512];
     const char *recipe = json_string_value(json_object_get(s->view.plan, "recipe"));
     json_t *run, *word;
     size_t i, k;
-    int code = CLI_OK;
+    int code = check_words(s);
+    if (code != CLI_OK)
+        return code;
     c->opt.recipe_folder = below ? json_string_value(below) : c->opt.recipe_folder;
+    c->override = own; /* a plan may have more of them than the command line */
     c->n_overrides = 0;
     json_array_foreach(json_object_get(s->view.plan, "words"), i, word)
     {
@@ -440,6 +463,7 @@ check_runs(struct sweep *s)
         s->max = r->max_duration;
         et_recipe_free(&r);
     }
+    c->override = given;
     c->n_overrides = n;
     return code;
 }

@@ -167,7 +167,7 @@ load_common(struct cli *c, int *exit)
 {
     struct et_override *all = c->override;
     const int n = c->n_overrides;
-    struct et_override *some = calloc((size_t)n + 1, sizeof *some);
+    struct et_override *some = calloc((size_t)n + CLI_OWN_OVERRIDES, sizeof *some);
     if (!some) {
         *exit = cli_fail(c, CLI_E_MEMORY, NULL, "out of memory: the sweep's recipe");
         return NULL;
@@ -228,30 +228,52 @@ setting(const struct dimension *d, size_t at, struct et_rng *rng)
     return *d->key ? json_sprintf("%s=%s", d->key, value) : json_string(value);
 }
 
+/* How many values D is taken from; a range is drawn from, and is one. */
+static int64_t
+count_values(const struct dimension *d)
+{
+    return d->is_range ? 1 : (int64_t)json_array_size(d->values);
+}
+
+/* At most INT64_MAX. */
 static int64_t
 count_combinations(const struct space *s)
 {
     int64_t n = 1;
-    for (int i = 0; i < s->n; i++)
-        n *= s->v[i].is_range ? SWEEP_MOST + 1
-                              : (int64_t)json_array_size(s->v[i].values);
+    for (int i = 0; i < s->n; i++) {
+        const int64_t each = s->v[i].is_range ? SWEEP_MOST + 1 : count_values(&s->v[i]);
+        if (n > INT64_MAX / each)
+            return INT64_MAX;
+        n *= each;
+    }
     return n;
+}
+
+/* Value AT[i] of each dimension i. */
+static json_t *
+combination(const struct space *s, const int64_t at[KEYS], struct et_rng *rng)
+{
+    json_t *set = json_array();
+    for (int i = s->n - 1; i >= 0; i--) {
+        json_t *one = setting(&s->v[i], (size_t)at[i], rng);
+        if (json_string_length(one) > 0)
+            json_array_insert(set, 0, one);
+        json_decref(one);
+    }
+    return set;
 }
 
 /* Combination K of all, the last key turning fastest. */
 static json_t *
-combination(const struct space *s, int64_t k, struct et_rng *rng)
+combination_at(const struct space *s, int64_t k, struct et_rng *rng)
 {
-    json_t *set = json_array();
+    int64_t at[KEYS];
     for (int i = s->n - 1; i >= 0; i--) {
-        int64_t n = s->v[i].is_range ? 1 : (int64_t)json_array_size(s->v[i].values);
-        json_t *one = setting(&s->v[i], (size_t)(k % n), rng);
-        if (json_string_length(one) > 0)
-            json_array_insert(set, 0, one);
-        json_decref(one);
+        const int64_t n = count_values(&s->v[i]);
+        at[i] = k % n;
         k /= n;
     }
-    return set;
+    return combination(s, at, rng);
 }
 
 static json_t *
@@ -281,13 +303,10 @@ draw_runs(const struct space *s, int64_t n, uint32_t seed, json_t *runs)
         has_range |= s->v[i].is_range;
     n = !has_range && all < n ? all : n;
     while ((int64_t)json_array_size(runs) < n && misses < 100 * n) {
-        int64_t k = 0;
-        for (int i = 0; i < s->n; i++) {
-            int64_t values =
-                s->v[i].is_range ? 1 : (int64_t)json_array_size(s->v[i].values);
-            k = k * values + (int64_t)et_rng_below(&rng, (uint64_t)values);
-        }
-        json_t *set = combination(s, k, &rng);
+        int64_t at[KEYS];
+        for (int i = 0; i < s->n; i++)
+            at[i] = (int64_t)et_rng_below(&rng, (uint64_t)count_values(&s->v[i]));
+        json_t *set = combination(s, at, &rng);
         if (has_run(runs, set)) {
             json_decref(set);
             misses++;
@@ -333,7 +352,7 @@ add_combinations(struct cli *c, const struct space *s, json_t *runs)
                         (long long)all, SWEEP_MOST);
     struct et_rng none = et_rng_at(0, ET_RNG_USER, 0);
     for (int64_t k = 0; k < all; k++)
-        json_array_append_new(runs, new_run(combination(s, k, &none)));
+        json_array_append_new(runs, new_run(combination_at(s, k, &none)));
     return CLI_OK;
 }
 

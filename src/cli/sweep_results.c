@@ -115,9 +115,9 @@ by_best(const void *x, const void *y)
     const struct sweep_ranked *a = x, *b = y;
     if (has_failed(a->run) != has_failed(b->run))
         return has_failed(a->run) - has_failed(b->run);
-    if (isnan(a->best) || isnan(b->best))
+    if (isnan(a->best) != isnan(b->best))
         return isnan(a->best) - isnan(b->best);
-    if (a->best == b->best)
+    if (a->best == b->best || isnan(a->best))
         return strcmp(sweep_run_name(a->run), sweep_run_name(b->run));
     return (a->best < b->best) == a->less ? -1 : 1;
 }
@@ -218,10 +218,11 @@ print_table(const struct sweep_view *s, const struct sweep_ranked *list, int n)
         if (json_is_number(train))
             snprintf(seconds, sizeof seconds, "%.1f", json_number_value(train));
         const char *state = list[i].facts ? state_of(list[i].facts) : "-";
+        if (sweep_run_is_out(list[i].run) && !has_failed(list[i].run) &&
+            sweep_run_rung(list[i].run) > 0)
+            state = "left";
         et_print(stdout, "%-*s  %-12s  %8s  %-10s", name, sweep_run_name(list[i].run),
-                 best, seconds,
-                 sweep_run_is_out(list[i].run) && sweep_run_rung(list[i].run) ? "left"
-                                                                              : state);
+                 best, seconds, state);
         json_array_foreach(keys, k, key)
         {
             const char *value = value_of(list[i].run, json_string_value(key));

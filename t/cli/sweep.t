@@ -166,6 +166,20 @@ run sweep s.yaml --dry-run optimizer.lr=0.5..1.5 --random 200 --seed 17
 is "$(cmp out first && echo same)" same "--random draws with the seed 17 where none is given"
 run sweep s.yaml --dry-run optimizer.lr=0.5..1.5 --random 200 --seed 18
 is "$(cmp -s out first || echo others)" others "--random draws other values with another seed"
+# More settings in a line than the command has words, and more combinations than 2^63.
+seq -s ' ' -f 'seed=%.0f' 232 >wide
+run sweep s.yaml --dry-run --list wide
+exits 0 "a run may have 232 settings from a list"
+{ cat wide; echo seed=1; } | tr '\n' ' ' >wider
+refuse "more settings than a run takes" 64 's-01 has 233 settings, and a run of a sweep at most 232' s.yaml --list wider --dry-run
+run sweep three.yaml --leave-one-out --run_name other --dry-run
+is "$(sed -n '1s/  *$//p;$p' out | tr '\n' '|')" "other-01|other-03  algorithms.label_smoothing=false|" \
+    "--leave-one-out takes a name"
+ten=0,1,2,3,4,5,6,7,8,9
+many=$(i=0; while [ $i -lt 19 ]; do i=$((i + 1)); printf 'loggers.file.filename%s=%s ' "$i" $ten; done)
+# shellcheck disable=SC2086
+run sweep s.yaml --dry-run $many
+says err 'combinations, and a sweep has at most 1000 runs' "10^19 combinations are too many"
 rungs() {
     want=$1
     shift
@@ -193,6 +207,57 @@ run sweep --resume s --json
 exits 0 "what is done is not done again"
 is "$(grep -c '"best": [0-9]' out) $(grep -c '"state": "finished"' out) $(grep -c '"state": "diverged"' out)" \
     "2 2 1" "as JSON"
+
+# The results of runs that ended in every way, each with numbers of its own.
+for i in 1 2 3 4 6; do
+    case $i in 1) from=1 ;; 4) from=3 ;; *) from=2 ;; esac
+    cp -R runs/s-0$from runs/t-0$i
+    sed -i 's/"train_seconds": [0-9.e-]*/"train_seconds": '$i.5/ runs/t-0$i/report.json
+done
+sed -i 's/"state": "finished"/"state": "preempted"/' runs/t-02/run.json
+cat >runs/t.sweep <<'J'
+{"sweep":"t","recipe":"s.yaml","module":false,"words":[],"keys":["optimizer","optimizer.lr","seed"],"halving":2,"runs":[
+{"name":"t-01","set":["optimizer.lr=0.1","seed=4"],"rung":3},
+{"name":"t-02","set":["optimizer.lr=0.2"],"rung":1,"out":true},
+{"name":"t-03","set":["optimizer={name: sgd, lr: 0.3}"],"rung":2,"out":true,"failed":true},
+{"name":"t-04","set":["seed=5"],"rung":0,"out":true},
+{"name":"t-05","set":[],"rung":0,"out":true},
+{"name":"t-06","set":["seed=6"],"rung":1,"out":true}]}
+J
+cp out s.json
+best() { tr -d ' \n' <s.json | sed "s/.*\"name\":\"$1\",[^}]*\"best\":\([^,]*\),.*/\1/"; }
+run sweep --resume t
+is "$(sed 's/  *$//; s/  */ /g' out)" "run Accuracy seconds state optimizer optimizer.lr seed
+t-02 $(awk "BEGIN { printf \"%.6g\", $(best s-02) }") 2.5 left - 0.2 -
+t-06 $(awk "BEGIN { printf \"%.6g\", $(best s-02) }") 6.5 left - - 6
+t-01 $(awk "BEGIN { printf \"%.6g\", $(best s-01) }") 1.5 finished - 0.1 4
+t-04 - 4.5 diverged - - 5
+t-05 - - - - - -
+t-03 $(awk "BEGIN { printf \"%.6g\", $(best s-02) }") 3.5 finished {name: sgd, lr: 0.3} - -" \
+    "the best comes first, equal ones as they were planned, then those without a value, last what failed"
+run sweep --resume t --json
+is "$(tr -d ' \n' <out | sed 's/"best":[0-9][0-9.e-]*/"best":_/g')" "$(tr -d '\n' <<'J'
+{"sweep":"t","metric":"metrics/eval/Accuracy","runs":[
+{"name":"t-02","directory":"runs/t-02","state":"preempted","set":["optimizer.lr=0.2"],"best":_,"out":true},
+{"name":"t-06","directory":"runs/t-06","state":"finished","set":["seed=6"],"best":_,"out":true},
+{"name":"t-01","directory":"runs/t-01","state":"finished","set":["optimizer.lr=0.1","seed=4"],"best":_,"out":false},
+{"name":"t-04","directory":"runs/t-04","state":"diverged","set":["seed=5"],"best":null,"out":true},
+{"name":"t-05","directory":"runs/t-05","state":"-","set":[],"best":null,"out":true},
+{"name":"t-03","directory":"runs/t-03","state":"finished","set":["optimizer={name:sgd,lr:0.3}"],"best":_,"out":true}]}
+J
+)" "as JSON, each with what was set, and whether it is out"
+sed -i 's/"halving"/"metric":"loss\/train\/total",&/' runs/t.sweep
+run sweep --resume t
+is "$(awk '{ print $1, NR == 1 ? $2 : $2 ~ /^[0-9]/ }' out | tr '\n' '|')" \
+    "run total|t-02 1|t-06 1|t-01 1|t-04 1|t-05 0|t-03 1|" "by another metric, of which less is better"
+run sweep --resume runs/t.sweep --json
+is "$(grep -c '"sweep": "t"' out)" 1 "a sweep may be named by its file"
+for damage in 's/"name": "t-03"/"nam": ""/' 's/"rung": 0/"rung": "x"/' 's/"set": \[\]/"set": 3/' 's/"words"/"word"/' 's/"keys"/"key"/'; do
+    sed "$damage" runs/t.sweep >runs/bad.sweep
+    run sweep --resume bad
+    exits 66 "a plan that was spoilt is none: $damage"
+done
+rm -r runs/t-0* runs/t.sweep runs/bad.sweep
 
 run compare s --pareto time
 exits 0 "compare takes a sweep"

@@ -53,6 +53,52 @@ for pair in "a.safetensors more.safetensors" "more.safetensors a.safetensors"; d
     exits 1 "a tensor that one file lacks: exit 1 ($pair)"
     says out "1 tensors are equal, 0 differ (max 0), 1 are in one alone" "is counted"
 done
+# Two files in which everything differs that can, each thing by other numbers.
+perl -e '
+    sub put {
+        my ($path, @t) = @_;
+        my ($h, $data) = ("", "");
+        while (my ($name, $type, $shape, $bytes) = splice @t, 0, 4) {
+            $h .= sprintf q(%s"%s":{"dtype":"%s","shape":[%s],"data_offsets":[%d,%d]}),
+                $h && ",", $name, $type, $shape, length $data, length($data) + length $bytes;
+            $data .= $bytes;
+        }
+        open my $f, ">:raw", $path or die;
+        print $f pack("Q<", length($h) + 2), "{$h}", $data;
+    }
+    my @same = ("equal", "F32", "2", pack "f<*", 7, 8);
+    put "p.safetensors", "big", "F32", "3", pack("f<*", 1, 2, 3), @same, "left", "F32", "1",
+        pack("f<*", 4), "shape", "F32", "2,3", pack("f<*", 1 .. 6), "small", "F32", "4",
+        pack("f<*", 1, 1, 1, 1), "type", "F32", "2", pack("f<*", 1, 2);
+    put "q.safetensors", "big", "F32", "3", pack("f<*", 5, 2, 4), @same, "right", "F32", "1",
+        pack("f<*", 4), "shape", "F32", "2,4", pack("f<*", 1 .. 8), "small", "F32", "4",
+        pack("f<*", 1, 1, 1, 1.5), "type", "F16", "2", pack("v*", 0x3c00, 0x4000);'
+run weights diff p.safetensors q.safetensors
+exits 1 "files that differ in all ways: exit 1"
+is "$(cat out)" "big: 2 of 3 values differ, max 4, rms 2.38048
+only in the first: left
+only in the second: right
+shape: f32[2,3], f32[2,4]
+small: 1 of 4 values differ, max 0.5, rms 0.25
+type: f32[2], f16[2]
+type: 0 of 2 values differ, max 0, rms 0
+1 tensors are equal, 4 differ (max 4), 2 are in one alone" "weights diff tells each difference by its own numbers"
+run weights diff p.safetensors q.safetensors --json
+is "$(tr -d ' \n' <out | sed 's/2.38047[0-9]*/2.38047/')" "$(tr -d '\n' <<'J'
+{"first":"p.safetensors","second":"q.safetensors","equal":false,"n_equal":1,
+"only_in_first":["left"],"only_in_second":["right"],"different":[
+{"name":"big","dtype":["f32","f32"],"shape":[[3],[3]],"values":3,"different":2,"max":4.0,"rms":2.38047},
+{"name":"shape","dtype":["f32","f32"],"shape":[[2,3],[2,4]]},
+{"name":"small","dtype":["f32","f32"],"shape":[[4],[4]],"values":4,"different":1,"max":0.5,"rms":0.25},
+{"name":"type","dtype":["f32","f16"],"shape":[[2],[2]],"values":2,"different":0,"max":0.0,"rms":0.0}]}
+J
+)" "and as JSON"
+run weights diff p.safetensors q.safetensors p.safetensors
+exits 64 "weights diff takes two files, not three"
+run weights ls p.safetensors --dtype f32
+exits 64 "--dtype with ls: exit 64"
+run weights convert p.safetensors -o x --as onnx
+exits 64 "--as with convert: exit 64"
 run weights diff a.safetensors b.safetensors --json
 exits 1 "--json exits likewise"
 says out '"equal": false' "and says so"
