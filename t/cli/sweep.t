@@ -224,8 +224,9 @@ cat >runs/t.sweep <<'J'
 {"name":"t-05","set":[],"rung":0,"out":true},
 {"name":"t-06","set":["seed=6"],"rung":1,"out":true}]}
 J
-cp out s.json
-best() { tr -d ' \n' <s.json | sed "s/.*\"name\":\"$1\",[^}]*\"best\":\([^,]*\),.*/\1/"; }
+best() {
+    sed -n 's|.*"metrics/eval/Accuracy":\([0-9.]*\).*|\1|p' "runs/$1/metrics.jsonl" | sort -g | tail -n 1
+}
 run sweep --resume t
 is "$(sed 's/  *$//; s/  */ /g' out)" "run Accuracy seconds state optimizer optimizer.lr seed
 t-02 $(awk "BEGIN { printf \"%.6g\", $(best s-02) }") 2.5 left - 0.2 -
