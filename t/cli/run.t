@@ -293,6 +293,16 @@ is "$(tr -d ' \n' <out | sed -E 's/(seconds|Accuracy|CrossEntropy)":[0-9.e+-]+/\
     "train --json prints a summary of the run as one document"
 is "$(sed -nE 's|^ *"metrics/eval/Accuracy": ([0-9.]*).*|\1|p' out | cut -c 1-6)" \
     "$(sed -nE 's|.*"metrics/eval/Accuracy": ([0-9.]*).*|\1|p' brief/report.json | cut -c 1-6)" "the summary gives each metric its own value"
+is "$(sed -nE 's|^ *"metrics/eval/CrossEntropy": ([0-9.]*).*|\1|p' out | cut -c 1-6)" \
+    "$(sed -nE 's|.*"metrics/eval/CrossEntropy": ([0-9.]*).*|\1|p' brief/report.json | cut -c 1-6)" "each of them"
+is "$(sed -nE 's|^ *"train_seconds": ([0-9.e-]*),|\1|p' out | cut -c 1-8)" \
+    "$(sed -nE 's|^ *"train_seconds": ([0-9.e-]*),|\1|p' brief/report.json | cut -c 1-8)" "and the time of its training"
+run train one.yaml --run_name brief-yak --run_directory yak --progress none max_duration=3ep
+is "$(head -n 1 out)" "$(perl -0ne '
+    my $all = $_; my %v = map { $_ => $all =~ /"$_": ([0-9.e-]+)/ } qw(ba sp train_seconds metrics/eval/Accuracy metrics/eval/CrossEntropy);
+    printf "brief-yak: finished after %d batches, eval/Accuracy %.4f, eval/CrossEntropy %.4f, %.1f s of training, %.0f samples/s on average",
+        @v{qw(ba metrics/eval/Accuracy metrics/eval/CrossEntropy train_seconds)}, $v{sp} / $v{train_seconds}' yak/report.json)" \
+    "train says how far the run came, what each metric is, and how fast it was"
 run train one.yaml --run_name brief-elk --run_directory elk --progress none -q
 is "$(cat out)" "" "train -q prints nothing"
 run train one.yaml --run_name brief-asp --run_directory asp --progress none --until 3ba --json max_duration=9ba

@@ -46,6 +46,17 @@ says err "optimizer.lr" "and the key is named"
 run set brisk-otter optimizer.lr=1e9
 exits 65 "a rate that would end the run is refused"
 says err "optimizer.lr 1e9 outside (0, 10]" "with what it may be"
+run set brisk-otter optimizer.lr=0.03 algorithms.mixup.alpha=0.25 optimizer.lr=-1 optimizer.lr=0.04 --json
+exits 65 "the first that is refused ends it"
+is "$(tr -d ' \n' <out | sed -E 's/"(ba|rev)":[0-9]+/"\1":_/g')" "$(tr -d '\n' <<'J'
+[{"name":"brisk-otter","op":"set","key":"optimizer.lr","value":"0.03","ba":_,"rev":_,"text":"was0.02"},
+{"name":"brisk-otter","op":"set","key":"algorithms.mixup.alpha","value":"0.25","ba":_,"rev":_,"text":"was0.3"}]
+J
+)" "and --json has those before it, each with its own value"
+is "$(sed -n 's/.*"rev": \([0-9]*\).*/\1/p' out | awk 'NR == 1 { a = $1 } NR == 2 { print ($1 == a + 1) }')" 1 \
+    "numbered in their order"
+run set brisk-otter optimizer.lr=0.02 -q
+is "$code $(cat out)" "0 " "-q says nothing"
 run set brisk-otter seed=4
 exits 65 "so is one that cannot change"
 says err "seed cannot be set while a run is under way" "with the reason"
@@ -66,6 +77,17 @@ exits 65 "one that the run has not is refused"
 says err "the run has no algorithm ema" "by name"
 run algo brisk-otter mixup maybe
 exits 64 "on or off, nothing else"
+run algo brisk-otter mixup off alpha=0.4
+exits 64 "what is switched off takes no options"
+run algo brisk-otter mixup on 'alpha=0. 4'
+exits 64 "an option has no blanks"
+run algo brisk-otter mixup on "alpha=0.$(printf '%0250d' 4)"
+exits 64 "and an end"
+run algo brisk-otter label_smoothing on smoothing=0.4 --json
+is "$(tr -d ' \n' <out | sed -E 's/"(ba|rev)":[0-9]+/"\1":_/g; s/,"text":.*//')" \
+    '{"name":"brisk-otter","op":"algo","key":"label_smoothing","value":"onsmoothing=0.4","ba":_,"rev":_' "one that is new may be given options"
+run set brisk-otter algorithms.label_smoothing.smoothing=0.3
+says out "algorithms.label_smoothing.smoothing=0.3, was 0.4" "which it then has"
 run loglevel brisk-otter debug
 exits 0 "loglevel changes what is logged"
 says out "logs what is debug or worse" "and says it"
