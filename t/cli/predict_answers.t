@@ -22,6 +22,11 @@ part() {
                 $bytes - 10 - unpack "v", substr $_, $from + 8, 2;
         }' "$1" "$2"
 }
+# is_eval RUN METRIC TEXT: the loss that predict said of it is that of eval
+is_eval() {
+    run eval "$1"
+    is "$(sed -n '1s/.*, loss //p' said)" "$(sed -n "s|^metrics/eval/$2 ||p" out)" "$3"
+}
 # recipe NAME MODEL BATCH LINES: NAME.yaml, of the arrays in the folder NAME
 recipe() {
     cat >"$1.yaml" <<Y
@@ -82,6 +87,7 @@ is "$(sed -n '1s/^eval: 5 samples, \(.*\), loss .*/\1/p; /^  IoU/p' said)" "$(se
     "which is said of all together"
 is "$(sed -n 's/.*, loss //p' said)" "$(awk -F, 'NR > 1 { s += $4 } END { printf "%.6g", s / 5 }' $csv)" \
     "with the mean of the losses"
+is_eval masks CrossEntropy "which is eval's"
 run predict masks -o folder/
 is "$(perl -e 'for (@ARGV) { open my $f, "<:raw", $_; read $f, my $head, 24; print join("x", unpack "x16NN", $head), " " }' folder/*.png)" \
     "4x8 4x8 4x8 4x8 4x8 " "a mask's file is as wide and as high as the mask"
@@ -115,10 +121,12 @@ is "$(perl -e 'my $sheet = "runs/masks/predictions/eval.ppm";'"$sheet"'
 
 recipe classes '{name: mlp, hidden: 8, layers: 1}' '' ''
 run predict classes
+cp out said
 csv=runs/classes/predictions/eval.csv
-is "$(sed -n '1s/eval: //p' out)" \
+is "$(sed -n '1s/eval: //p' said)" \
     "$(awk -F, 'NR > 1 { n++; right += $2 == $3; loss += $4 } END { printf "%d samples, %d right (%.4f), loss %.6g", n, right, right / n, loss / n }' $csv)" \
     "predict says how many are right, and the mean loss"
+is_eval classes CrossEntropy "which is eval's"
 is "$(awk -F, 'NR > 1 { print $1, $2 }' $csv | tr '\n' ' ')" "0 0 1 1 2 2 3 3 4 0 " "each with its label"
 is "$(awk -F, 'NR > 1 { d = $4 + log($(5 + $2)); if (d > 1e-4 || d < -1e-4) bad++ } END { print bad + 0 }' $csv)" 0 \
     "its loss is that of its label's probability"
@@ -146,13 +154,15 @@ says err 'a folder is for masks; these answers are class' "which is said also wh
 
 recipe values '{name: mlp, hidden: 8, layers: 1}' '' 'loss: mse'
 run predict values
+cp out said
 csv=runs/values/predictions/eval.csv
-is "$(sed -n '1s/eval: //p' out)" "$(awk -F, 'NR > 1 {
+is "$(sed -n '1s/eval: //p' said)" "$(awk -F, 'NR > 1 {
         for (k = 3; k < 7; k += 2) { n++; e = $k - $(k + 1); mae += e < 0 ? -e : e; ss[k] += e * e; s[k] += $k; q[k] += $k * $k }
         loss += $2; m++ }
     END { r2 = 1 - ss[3] / (q[3] - s[3] ^ 2 / m)
         printf "%d samples, off by %.6g in the mean, R2 %.4f, loss %.6g", m, mae / n, r2, loss / m }' $csv)" \
     "predict says by how much values are off, R2 of the first of each sample, and the loss"
+is_eval values MSE "which is eval's"
 is "$(awk -F, 'NR > 1 { print $3, $5 }' $csv | tr '\n' '|')" "0.5 1|1.5 2|2.5 3|3.5 4|4.5 5|" "two values a sample stand beside their targets"
 
 # ---- tokens
@@ -174,6 +184,7 @@ csv=runs/text/predictions/eval.csv
 is "$(sed -n '1s/eval: //p' said)" \
     "$(awk -F, 'NR > 1 { n++; all += $2; right += $3; loss += $4 } END { printf "%d samples, %d of %d tokens right (%.4f), loss %.6g", n, right, all, right / all, loss / n }' $csv)" \
     "predict says how many tokens are right"
+is_eval text LanguageCrossEntropy "and the loss that eval says"
 run predict text -o t.jsonl
 # Of each line: number, right, loss; then all inputs, and whether labels follow them.
 perl -ne 'my %v; for my $k (qw(input label class losses)) { $v{$k} = [/"$k":\[([^\]]*)\]/ ? split /,/, $1 : ()] }

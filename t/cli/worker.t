@@ -17,11 +17,28 @@ is "$?" 1 "the secret is not shown"
 run worker keygen --json
 exits 0 "a second time it stays"
 says out '"made": false' "and that is said"
+tr -d ' \n' <out >json
 run worker keygen
 says out "config/curve.key is there" "also in words"
+print=$(sed -n 's/^fingerprint *//p' out)
+is "$(cat json)" "{\"path\":\"$dir/config/curve.key\",\"public\":\"$(sed -n 's/^public //p' config/curve.key)\",\"fingerprint\":\"$print\",\"made\":false}" \
+    "as JSON it is the same key"
 run worker keygen --json --key new.key
 says out '"made": true' "as is one that is new"
 key=$(sed -n 's/^public //p' config/curve.key)
+run worker key --json
+is "$(tr -d ' \n' <out)" "{\"path\":\"$dir/config/curve.key\",\"public\":\"$key\",\"fingerprint\":\"$print\"}" "key has it, too"
+run worker list --key x
+exits 64 "--key is none of list's"
+run worker add lab-a
+exits 64 "add takes a name and an address at least"
+run worker test
+exits 64 "test takes a worker"
+run worker test local local
+exits 64 "and no two"
+run worker add lab-a --dump-screen 80x24
+exits 64 "add has no screen"
+says err "--dump-screen does not apply to 'worker add'" "which is said"
 run worker allow "$key"
 exits 77 "a machine lets no key in that is its own"
 says err "that is this machine's own key" "which is said"
@@ -133,6 +150,21 @@ is "$(grep -o '"disk_free": [0-9]*\|"uptime_s": [0-9]*' out | cut -d' ' -f2 | so
     "beside what is free of its disk,"
 grep -q "\"cores\": $(getconf _NPROCESSORS_ONLN)," out
 ok $? "and cores"
+version=$("$etude" --version | sed -n '1s/^etude \([^ ,]*\).*/\1/p')
+cores=$(getconf _NPROCESSORS_ONLN)
+is "$(tr -d ' \n' <out | sed -E 's/"(gpus|rtt_ms|uptime_s|disk_free|bandwidth)":[0-9.e+-]+/"\1":_/g; s/"(driver)":"[^"]*"/"\1":_/; s/"gpu":.*//')" \
+    "{\"worker\":\"local\",\"host\":\"$(hostname)\",\"version\":\"$version\",\"role\":\"operator\",\"cores\":$cores,\"gpus\":_,\"rtt_ms\":_,\"uptime_s\":_,\"disk_free\":_,\"runs\":0,\"run\":\"\",\"driver\":_,\"bandwidth\":_," \
+    "and who it is"
+run worker test local
+is "$(sed -n '1s/  [0-9]* GPUs .*//p' out)" "local  $(hostname)  etude $version  role operator  $cores cores" "in words, too"
+is "$(sed -n '2s/.*from there  //p' out)" "0 runs go on" "and how many runs there are"
+until_true 'run worker list --json; grep -q "\"state\": \"ready\"" out'
+is "$(tr -d ' \n' <out | sed -E 's/"(gpus|rtt_ms)":[0-9.e+-]+/"\1":_/g; s/\},\{"name":"lab-a".*//; s/^\[//')" \
+    "{\"name\":\"local\",\"address\":\"ipc\",\"state\":\"ready\",\"why\":\"\",\"host\":\"$(hostname)\",\"version\":\"$version\",\"role\":\"operator\",\"cores\":$cores,\"gpus\":_,\"rtt_ms\":_" \
+    "the list has all of it"
+is "$(tr -d ' \n' <out | sed -E 's/.*(\{"name":"lab-a",)/\1/; s/"why":"[^"]+"/"why":_/; s/\}.*//')" \
+    '{"name":"lab-a","address":"tcp://127.0.0.1:7017","state":"unreachable","why":_,"host":"","version":"","role":"","cores":0,"gpus":0,"rtt_ms":0.0' \
+    "and nothing of one that does not answer but why"
 kill "$worker"
 wait "$worker"
 is "$?" 0 "it ends with 0"
@@ -208,8 +240,8 @@ ok $? "as they were"
 host allow "$dir/laptop/curve.key"
 is $? 0 "a file has the key as well"
 host allow "$mine" operator --json
-grep -q '"role": "operator"' out && grep -q '"was": "viewer"' out
-ok $? "--json says the role, and which it was"
+is "$(tr -d ' \n' <out)" "{\"path\":\"$dir/host/new/authorized_keys\",\"key\":\"$mine\",\"fingerprint\":\"$(ETUDE_CONFIG_DIR="$dir/laptop" "$etude" worker keygen | sed -n 's/^fingerprint *//p')\",\"role\":\"operator\",\"was\":\"viewer\"}" \
+    "--json says whose key it is, the role, and which it was"
 host allow "$mine" viewer "a#b"
 is $? 64 "whose key it is has no # in it: exit 64"
 host allow "$mine" viewer "$(printf '%064d' 0)"
