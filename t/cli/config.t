@@ -140,6 +140,37 @@ run train r.yaml --run_directory runs/a
 says out '"ev":"batch"' "progress says how a run is shown"
 run train r.yaml --progress none --run_directory runs/b
 is "$(grep -c '"ev"' out)" 0 "--progress is stronger"
+# shown: how the run was
+shown() {
+    how=none
+    ! grep -q '"ev":"batch"' out || how=json
+    ! grep -q ' info train ' err || how=plain
+    ! grep -q '^train  Epoch' err || how=bar
+    echo $how
+}
+i=0
+while read -r set want options; do
+    echo "progress: $set" >"$mine"
+    i=$((i + 1))
+    # shellcheck disable=SC2086
+    run train r.yaml --run_directory runs/shown$i $options
+    is "$(tr '\r' '\n' <err >err.lines; mv err.lines err; shown)" "$want" "progress: $set with '$options' is $want"
+done <<'T'
+json none -q
+plain json --json
+plain none --json -q
+json plain --progress plain -q
+tui plain
+bar bar
+auto plain
+T
+rm -r runs/shown*
+echo 'progress: none' >"$mine"
+for every in 3ep 0ba 0sec -1ba 10sp; do
+    run train r.yaml --run_directory runs/no "--every=$every"
+    exits 64 "--every $every: exit 64"
+    says err "--every: expected seconds or batches such as 10s or 50ba, got '$every'" "which says what it may be"
+done
 echo 'ui: {plot: block}' >"$mine"
 run explain r.yaml
 says out "▀" "ui.plot says what charts are drawn with"

@@ -197,6 +197,10 @@ is "$(awk -F, 'NR > 1 { printf "%d,%d,%d,%.3f\n", $1, $2, $3, $4 }' $csv)" "$(ca
     "each sequence has its own tokens, of which each is followed by its label"
 is "$(perl -e 'local $/; open my $f, "<", "inputs"; my $in = <$f>; open $f, "<", "numbers.txt"; my $all = <$f>;
     print length $in, " ", index($all, $in) >= 0 ? "in" : "not in"')" "144 in" "in the order of the text"
+run predict text --json -o t.jsonl
+is "$(tr -d ' \n' <out | sed 's/:[0-9.][0-9.]*/:_/g')" \
+    '{"data":"eval","answer":"tokens","samples":_,"loss":_,"classes":_,"counted":_,"accuracy":_,"is_bytes":true,"file":"t.jsonl"}' \
+    "as JSON that is said without the sequences"
 # The worst sequences are those of the file, with all that they have there.
 is "$(perl -ne 'while (/\{"sample":(\d+),"loss":([0-9.]+),"input":\[([^\]]*)\],"label":\[([^\]]*)\],"class":\[([^\]]*)\]/g) { print "$1 $3 $4 $5\n" }' \
     runs/text/predictions/eval.json | head -n 3)" \

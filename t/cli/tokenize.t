@@ -64,6 +64,28 @@ is "$(tr -d ' \n' <out | grep -o '"files":.*"tokens":[0-9]*')" \
     'with packed files and JSONL in them, and without what is no text'
 is "$(ends folder/train.ends)" ' 15 18 19 ' 'in the order of their names'
 
+run data tokenize in --tokenizer "$gpt2" -o json --json --val-fraction 0.5
+is "$(tr -d ' \n' <out | sed 's/"seconds":[0-9.e-]*/"seconds":_/')" "$(tr -d '\n' <<J
+{"folder":"json","model":"bpe","vocab_size":$(sed -n 's/.*"vocab_size":\([0-9]*\).*/\1/p' <<I
+$(tokens json train)
+I
+),"files":3,"skipped":1,"text_bytes":55,"documents":3,"tokens":$((($(wc -c <json/train.bin) + $(wc -c <json/val.bin)) / 2)),
+"val_documents":$(ends json/val.ends | wc -w | tr -d ' '),"val_tokens":$(($(wc -c <json/val.bin) / 2)),"seconds":_}
+J
+)" 'as JSON it is told what there is and what was set apart'
+run data tokenize in --tokenizer bytes -o said --val-fraction 0.5
+is "$(cat out)" 'tokenizer  bytes, vocabulary 256
+text       55 B of 2 files
+skipped    1, which hold no text
+train      15 tokens of 1 document
+val        4 tokens of 2 documents
+written    said' 'and in words'
+printf '{"text": "x y", "body": "long one"}\n' >body.jsonl
+run data tokenize body.jsonl --tokenizer bytes -o body --field body --val-fraction 0
+is "$(cat body/train.bin) $(ls body/val.bin 2>/dev/null)" 'long one ' '--field is the text of a line of JSON; a fraction of 0 sets nothing apart'
+run data tokenize body.jsonl --tokenizer bytes -o body2 --val-fraction 1
+exits 64 'a fraction of 1 leaves nothing to train on'
+
 # More than 65,536 tokens take four bytes each.
 { echo '[UNK]'; seq 70000; } >vocab.txt
 echo '69999 70000 7' >numbers.txt
