@@ -166,11 +166,6 @@ auto plain
 T
 rm -r runs/shown*
 echo 'progress: none' >"$mine"
-for every in 3ep 0ba 0sec -1ba 10sp; do
-    run train r.yaml --run_directory runs/no "--every=$every"
-    exits 64 "--every $every: exit 64"
-    says err "--every: expected seconds or batches such as 10s or 50ba, got '$every'" "which says what it may be"
-done
 echo 'ui: {plot: block}' >"$mine"
 run explain r.yaml
 says out "▀" "ui.plot says what charts are drawn with"

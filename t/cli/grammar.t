@@ -80,7 +80,7 @@ for later in "--world-size 2" "--world_size=2" "--base_rank 1" "--on a,b" \
     run train $later r.yaml
     exits 69 "$later is not available: exit 69"
 done
-for ranks in WORLD_SIZE=2 SLURM_NTASKS=4 RANK=1 BASE_RANK=1 NODE_RANK=1; do
+for ranks in WORLD_SIZE=2 SLURM_NTASKS=2 RANK=1 BASE_RANK=1 NODE_RANK=1; do
     env $ranks "$etude" train r.yaml >out 2>err
     is $? 69 "$ranks of a launcher is not available: exit 69"
 done
@@ -94,7 +94,7 @@ for wrong in "--nproc 0" "-n -1" "--world_size 0" "--base_rank -1"; do
     run train $wrong r.yaml
     exits 64 "$wrong is no number of ranks: exit 64"
 done
-for every in 0ba 0s -5s 1ep x; do
+for every in 0ba 0s -5s 1ep 10sp x; do
     run train r.yaml --progress plain --every "$every"
     exits 64 "--every $every: exit 64"
 done
@@ -123,6 +123,17 @@ mv sub/r.yaml .
 
 run version
 says out "etude " "version says it"
+run version --json
+perl -0ne 'my %v = (/"([a-z_]+)": ("[^"]*"|[0-9]+|true|false)/g); my ($cpu) = /"name": "cpu",(.*?)\}/s;
+    my %cpu = ($cpu =~ /"([a-z_]+)": ("[^"]*"|[0-9]+|true|false)/g); s/^"|"$//g for values %v, values %cpu;
+    print "etude $v{version}, device ABI $v{device_abi}\n";
+    printf "device   cpu  %s, %d threads, %.0f, %s\n", $cpu{hardware}, $cpu{threads}, $cpu{memory_bytes} / 1e9, $cpu{library} if $cpu{answers} eq "true";
+    print "library  $_ $v{$_}\n" for qw(libfyaml jansson zlib xxhash);
+    print "built    $v{built_with}\n"' out >want
+run version -v
+is "$(grep -v -e 'device   cuda' -e '^library  /' -e ' no: ' out | sed -E 's/ threads, ([0-9.]+) GB/ threads, \1/' |
+    awk '/threads/ { for (i = 1; i <= NF; i++) if ($i == "threads,") { n = i + 1 } x = $n; sub(/,/, "", x); sub($n, sprintf("%.0f,", x)) } { print }')" \
+    "$(cat want)" "version -v says of the program, its processor and its libraries what its JSON has"
 run -V
 says out "etude " "-V says it"
 run version --verbose --json
