@@ -90,6 +90,14 @@ run train --resume short
 exits 65 "where none is left the run does not begin afresh: exit 65"
 says err "error E3001" "the error has a number"
 says err "no valid checkpoint under short/checkpoints" "and a sentence"
+cp short/metrics.jsonl before
+run train r.yaml --autoresume --run_directory short
+exits 65 "nor does it with --autoresume"
+cmp -s before short/metrics.jsonl
+ok $? "and what there is of it stays"
+rm -r short/checkpoints
+run train --resume short
+exits 65 "one that has saved nothing does not go on where --resume insists"
 
 # ---- a run that is kept elsewhere ----
 
@@ -275,6 +283,16 @@ run show thrice
 is "$(awk '$1 == "recipe" {print $2}' out)" r "also a rerun of a rerun that was resumed"
 run train r.yaml load.path=again load.weights_only=true --run_directory warm max_duration=1ba
 exits 0 "a run may begin with another's weights"
+mv again away
+run train --resume warm max_duration=2ba
+exits 0 "and go on when those are gone"
+mv away again
+run rerun again --run_directory named max_duration=1ba run_name=chosen
+run rerun named --run_directory option max_duration=1ba --run_name given
+run rerun named --run_directory drawn2 max_duration=1ba
+is "$(sed -n 's/^  "name": //p' named/run.json option/run.json | tr -d '\n')" '"chosen","given",' "rerun takes a name"
+grep -q '"name": "chosen"' drawn2/run.json
+is $? 1 "and does not keep one"
 run train r.yaml load.path=nothing --run_directory no
 exits 66 "which must be there: exit 66"
 ls no >/dev/null 2>&1

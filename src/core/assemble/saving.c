@@ -20,12 +20,32 @@ list_of(struct et_ctx *cx, const struct et_texts *texts, const char ***out)
     return ET_OK;
 }
 
+/* Has the run saved anything itself? Then it goes on with that (eti_saving_resume). */
+static bool
+has_saved(const struct eti_saving *s)
+{
+    struct et_checkpoint_info *list;
+    int n, damaged, unfinished;
+    if (et_checkpoint_list(s->cx, s->directory, &list, &n, &damaged, &unfinished) !=
+        ET_OK) {
+        et_error_clear(s->cx);
+        return false;
+    }
+    et_free(s->cx, list);
+    return n > 0 || damaged > 0;
+}
+
 static et_status
 begin_from(struct eti_saving *s, const struct et_recipe_load *load)
 {
     if (!load->path)
         return ET_OK;
-    ET_TRY(eti_origin_find(s->cx, load->path, &s->from));
+    et_status status = eti_origin_find(s->cx, load->path, &s->from);
+    if (status == ET_ENOENT && has_saved(s)) { /* what it began with has gone since */
+        et_error_clear(s->cx);
+        return ET_OK;
+    }
+    ET_TRY(status);
     ET_TRY(list_of(s->cx, &load->ignore_keys, &s->ignore));
     ET_TRY(list_of(s->cx, &load->exclude_algorithms, &s->exclude));
     s->load = (struct et_load_config){

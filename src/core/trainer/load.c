@@ -350,9 +350,12 @@ try_one(struct et_trainer *t, const char *name, bool *verified)
     return status;
 }
 
-/* From the newest to the oldest until one does. */
+/* From the newest to the oldest until one does. Those that are damaged make way then,
+ * and no earlier: while there is none that does, they tell whoever comes next that the
+ * run has got somewhere. DAMAGED [N] is 0 at first. */
 static et_status
-try_all(struct et_trainer *t, const int64_t *steps, int64_t n, char name[ETI_STEP_NAME])
+try_each(struct et_trainer *t, const int64_t *steps, int64_t n, bool *damaged,
+         char name[ETI_STEP_NAME])
 {
     struct et_ctx *cx = t->state.cx;
     const char *directory = t->config.load->directory;
@@ -364,6 +367,9 @@ try_all(struct et_trainer *t, const int64_t *steps, int64_t n, char name[ETI_STE
         if (status == ET_OK) {
             if (why[0])
                 et_report(cx, ET_LOG_WARN, "%s; using %s", why, name);
+            for (int64_t k = 0; k < i; k++)
+                if (damaged[k])
+                    set_aside(t, steps[k], "bad");
             return ET_OK;
         }
         if (verified ||
@@ -371,8 +377,7 @@ try_all(struct et_trainer *t, const int64_t *steps, int64_t n, char name[ETI_STE
             return status;
         snprintf(why, sizeof why, "%.500s", et_error_get(cx)->message);
         et_error_clear(cx);
-        if (status == ET_EFORMAT)
-            set_aside(t, steps[i], "bad");
+        damaged[i] = status == ET_EFORMAT;
         if (i + 1 < n)
             et_report(cx, ET_LOG_INFO, "%s", why);
     }
@@ -383,6 +388,16 @@ try_all(struct et_trainer *t, const int64_t *steps, int64_t n, char name[ETI_STE
     return ET_FAIL(cx, ET_ENOENT,
                    "no valid checkpoint under %s (%d incomplete ignored)", directory,
                    unfinished);
+}
+
+static et_status
+try_all(struct et_trainer *t, const int64_t *steps, int64_t n, char name[ETI_STEP_NAME])
+{
+    void *damaged;
+    ET_TRY(et_alloc(t->state.cx, (size_t)n + 1, &damaged));
+    et_status status = try_each(t, steps, n, damaged, name);
+    et_free(t->state.cx, damaged);
+    return status;
 }
 
 /* A run that goes back to NAME leaves what came later behind. */
