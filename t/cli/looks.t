@@ -22,6 +22,7 @@ cp r.yaml short.yml
 
 run short.yml --quiet --run_name early
 exits 0 "a file that ends in .yml is a recipe to train"
+is "$(run show early; awk '$1 == "recipe" { print $2 }' out)" short "and its name is without that"
 run show early
 is "$(awk '$1 == "recipe" {print $2}' out)" short "and the run is known by its name without the ending"
 run train r.yaml --no-al mixup

@@ -129,6 +129,14 @@ ls bad >/dev/null 2>&1
 is $? 2 "a recipe that is refused leaves no directory"
 run train --dry-run r.yaml --run_directory bad
 exits 0 "--dry-run only checks"
+is "$(cat out)" "r.yaml: the recipe, its data and its model fit" "and says what fits"
+run train --dry-run r.yaml --run_directory bad --json
+is "$(tr -d ' \n' <out)" '{"recipe":"r.yaml","fits":true}' "as JSON, too"
+run train --dry-run r.yaml --run_directory bad -q
+is "$code$(cat out)" 0 "-q says nothing"
+run train r.yaml --run_directory "$(printf 'ab\377c')"
+exits 64 "a directory whose name is no text is refused"
+says err 'byte 3 is not UTF-8' "by the byte"
 ls bad >/dev/null 2>&1
 is $? 2 "and leaves none either"
 run eval here/it
@@ -297,7 +305,8 @@ is "$(sed -nE 's|^ *"metrics/eval/CrossEntropy": ([0-9.]*).*|\1|p' out | cut -c 
     "$(sed -nE 's|.*"metrics/eval/CrossEntropy": ([0-9.]*).*|\1|p' brief/report.json | cut -c 1-6)" "each of them"
 is "$(sed -nE 's|^ *"train_seconds": ([0-9.e-]*),|\1|p' out | cut -c 1-8)" \
     "$(sed -nE 's|^ *"train_seconds": ([0-9.e-]*),|\1|p' brief/report.json | cut -c 1-8)" "and the time of its training"
-run train one.yaml --run_name brief-yak --run_directory yak --progress none max_duration=3ep
+run train one.yaml --run_name brief-yak --run_directory yak --progress none max_duration=3ep grad_accum=2
+is "$(field yak/report.json microbatches)$(field brief/report.json microbatches)" "2 1 " "report.json says how many pieces a batch had"
 is "$(head -n 1 out)" "$(perl -0ne '
     my $all = $_; my %v = map { $_ => $all =~ /"$_": ([0-9.e-]+)/ } qw(ba sp train_seconds metrics/eval/Accuracy metrics/eval/CrossEntropy);
     printf "brief-yak: finished after %d batches, eval/Accuracy %.4f, eval/CrossEntropy %.4f, %.1f s of training, %.0f samples/s on average",
