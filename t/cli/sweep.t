@@ -166,6 +166,9 @@ run sweep s.yaml --dry-run optimizer.lr=0.5..1.5 --random 200 --seed 17
 is "$(cmp out first && echo same)" same "--random draws with the seed 17 where none is given"
 run sweep s.yaml --dry-run optimizer.lr=0.5..1.5 --random 200 --seed 18
 is "$(cmp -s out first || echo others)" others "--random draws other values with another seed"
+printf 'optimizer={name: sgd, lr: 1}\noptimizer.lr=0.1 seed=1\noptimizer.lr=0.2\n' >keys
+run sweep s.yaml --dry-run --json --list keys
+is "$(tr -d ' \n' <out | sed 's/.*"keys":\(\[[^]]*\]\).*/\1/')" '["optimizer","optimizer.lr","seed"]' "each key has a column, also one that begins like another"
 # More settings in a line than the command has words, and more combinations than 2^63.
 seq -s ' ' -f 'seed=%.0f' 232 >wide
 run sweep s.yaml --dry-run --list wide
@@ -251,7 +254,7 @@ sed -i 's/"halving"/"metric":"loss\/train\/total",&/' runs/t.sweep
 run sweep --resume t
 is "$(awk '{ print $1, NR == 1 ? $2 : $2 ~ /^[0-9]/ }' out | tr '\n' '|')" \
     "run total|t-02 1|t-06 1|t-01 1|t-04 1|t-05 0|t-03 1|" "by another metric, of which less is better"
-run sweep --resume runs/t.sweep --json
+run sweep --resume ./runs/t.sweep --json
 is "$(grep -c '"sweep": "t"' out)" 1 "a sweep may be named by its file"
 for damage in 's/"name": "t-03"/"nam": ""/' 's/"rung": 0/"rung": "x"/' 's/"set": \[\]/"set": 3/' 's/"words"/"word"/' 's/"keys"/"key"/'; do
     sed "$damage" runs/t.sweep >runs/bad.sweep

@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/compose/checks.h"
+#include "core/compose/command.h"
 #include "core/compose/sketch.h"
 #include "etude/ctx.h"
 #include "t/tap.h"
@@ -195,6 +197,81 @@ test_found(void)
     }
 }
 
+/* ---- the command line of changes ---- */
+
+/* The sketch of the file c.yaml, which has OLD, with the text NOW. */
+static struct eti_sketch *
+changed(const char *old, const char *now)
+{
+    struct eti_sketch *d;
+    void *copy;
+    FILE *f = fopen("c.yaml", "w");
+    if (!f || fputs(old, f) == EOF || fclose(f) != 0 ||
+        eti_sketch_new(cx, NULL, &d) != ET_OK ||
+        eti_sketch_open(d, "c.yaml") != ET_OK ||
+        et_alloc(cx, strlen(now) + 1, &copy) != ET_OK)
+        bail("no sketch");
+    unlink("c.yaml");
+    et_free(cx, d->text);
+    d->text = memcpy(copy, now, strlen(now) + 1);
+    d->n = strlen(now);
+    if (eti_sketch_put_line(d, 1, "max_duration: 2ep") != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    return d;
+}
+
+static void
+test_commands(void)
+{
+    static const struct {
+        const char *old, *now, *want, *what;
+    } row[] = {
+        {"algorithms: {ema: false, mixup: }\n", "algorithms: {mixup: }\n", "",
+         "one that was off and has gone changes nothing"},
+        {"algorithms: {mixup: , sam: , ema: false}\n", "algorithms: {sam: , mixup: }\n",
+         " --unset algorithms.mixup --unset algorithms.sam --alg sam --alg mixup",
+         "nor does it where others have moved"},
+        {"algorithms: {mixup: , ema: , sam: }\n", "algorithms: {sam: , mixup: }\n",
+         " --unset algorithms.mixup --no-alg ema --unset algorithms.sam --alg sam "
+         "--alg "
+         "mixup",
+         "one that was on is turned off"},
+        {"algorithms: \n", "algorithms: {ema: }\n", " --alg ema",
+         "a list of nothing gets one"},
+        {"algorithms: {ema: }\n", "algorithms: \n", " --no-alg ema", "or loses it"},
+        {"algorithms: {ema: {half_life: 3ba, smoothing: null}}\n",
+         "algorithms: {ema: {half_life: 4ba}}\n",
+         " algorithms.ema.half_life=4ba --unset algorithms.ema.smoothing",
+         "an option that has gone is unset"},
+        {"", "tags: [\"a$b\", \"c{d}\", \"e;f\", \"g*\", \"h~\"]\n",
+         " 'tags=[a$b, \"c{d}\", \"e;f\", g*, \"h~\"]'",
+         "what a shell would read is quoted"},
+        {"", "run_name: a-b_c.d\n", " run_name=a-b_c.d", "what it would not is not"},
+        {"checkpoint: {keep: 2}\n", "checkpoint: false\n", " checkpoint=false",
+         "what was a mapping may be a word"},
+        {"checkpoint: false\n", "checkpoint: {keep: 2}\n", " 'checkpoint={keep: 2}'",
+         "and the other way round"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char old[512], now[512], want[512];
+        char *text = NULL;
+        struct eti_command c;
+        snprintf(old, sizeof old, LEAST "%s", row[i].old);
+        snprintf(now, sizeof now, LEAST "%s", row[i].now);
+        snprintf(want, sizeof want, "etude train c.yaml%s", row[i].want);
+        struct eti_sketch *d = changed(old, now);
+        et_status status = eti_command_new(d, &c);
+        if (status == ET_OK)
+            status = eti_command_text(&c, "train", &text);
+        is_str(status == ET_OK ? text : et_error_get(cx)->message, want, "%s",
+               row[i].what);
+        et_error_clear(cx);
+        et_free(cx, text);
+        eti_command_release(&c);
+        eti_sketch_free(&d);
+    }
+}
+
 int
 main(void)
 {
@@ -204,6 +281,7 @@ main(void)
     test_rules();
     test_room();
     test_found();
+    test_commands();
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "no memory is left allocated");
     et_ctx_free(&cx);
