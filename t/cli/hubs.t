@@ -152,6 +152,8 @@ exits 0 "a run goes without it: it is in its recipe"
 run eval second
 exits 0 "a run keeps what the config said"
 
+run weights export first --as etude -o plain --json
+is "$(tr -d ' \n' <out)" '{"path":"plain","as":"etude","model":"gpt2"}' "--json says what is written, and as what"
 run weights export first --as timm -o x
 exits 69 "a form that the model has not: exit 69"
 says err "its forms: hf etude" "with those it has"
@@ -164,7 +166,19 @@ exits 64 "--as is for export alone"
 
 run export first --to onnx -o m.onnx
 exits 0 "a model is written as ONNX"
-says out "m.onnx: " "and what it came to"
+said=$(cat out)
+run export first --to onnx -o n.onnx --json
+exits 0 "or told as JSON"
+number() { sed -n "s/^  \"$1\": \([0-9]*\),*/\1/p" out; }
+is "$(tr -d ' \n' <out | sed -E 's/"(opset|nodes|tensors)":[0-9]+/"\1":_/g')" \
+    "{\"path\":\"n.onnx\",\"opset\":_,\"nodes\":_,\"tensors\":_,\"bytes\":$(wc -c <n.onnx | tr -d ' '),\"data_bytes\":0}" \
+    "with the bytes that the file has"
+cmp -s m.onnx n.onnx
+ok $? "which is the same"
+is "$(echo "$said" | sed -E 's/, [0-9.]+ [kM]?B$//')" "m.onnx: $(number nodes) operations, $(number tensors) weights" "in words it is the same"
+is "$(echo "$said" | sed -n 's/.*, \([0-9.]*\) kB$/\1/p')" "$(awk -v n="$(wc -c <m.onnx)" 'BEGIN { printf "%.*f", n < 99950 ? 1 : 0, n / 1000 }')" "with its size"
+run export first --to onnx -o q.onnx -q
+is "$code$(cat out)" 0 "-q says nothing"
 run export first --to onnx
 exits 64 "but not without a file"
 run export first --to onnx -o nowhere/m.onnx

@@ -246,6 +246,7 @@ test_commands(void)
         {"", "tags: [\"a$b\", \"c{d}\", \"e;f\", \"g*\", \"h~\"]\n",
          " 'tags=[a$b, \"c{d}\", \"e;f\", g*, \"h~\"]'",
          "what a shell would read is quoted"},
+        {"", "tags: [a]\n", " 'tags=[a]'", "brackets are"},
         {"", "run_name: a-b_c.d\n", " run_name=a-b_c.d", "what it would not is not"},
         {"checkpoint: {keep: 2}\n", "checkpoint: false\n", " checkpoint=false",
          "what was a mapping may be a word"},
