@@ -182,6 +182,27 @@ says out of_one "recipes of the first folder of XDG_DATA_DIRS are listed"
 says out of_two "and those of the last"
 XDG_DATA_DIRS="$PWD/one:$PWD/two" run recipes of_one
 says out "# of one" "and are found"
+mkdir -p three/recipes/deep one/etude/recipes/deep
+echo '# mine' >three/recipes/of_one.yaml
+echo 'max_duration: 1ep' >one/etude/recipes/deep/bare.yaml
+printf '#  of   one \nseed: 1\n' >one/etude/recipes/deep/mine.yaml
+echo '# of mine' >three/recipes/deep/mine.yaml
+own() { ETUDE_CONFIG_DIR="$PWD/three" XDG_DATA_DIRS="$PWD/one:$PWD/two" run "$@"; }
+own recipes
+is "$(grep -e 'of_one' -e 'of_two' -e '^deep' out | tr -s ' ' | sort | tr '\n' '|')" \
+    "deep/bare |deep/mine of mine|of_one mine|of_two of two|" "each is listed once, from the folder that comes first, with its first comment"
+cp out all
+own recipes --json
+is "$(sed -n 's/^ *"name": "\(.*\)",*/\1/p' out)" "$(sed 's/ .*//' all)" "the list as JSON has the same names"
+is "$(perl -0ne 'print "$1 $2|" while /"name": "(of_one|of_two|deep.mine|deep.bare)",\s*"title": "(.*)"/g' out | tr '|' '\n' | sort | tr '\n' '|')" \
+    "deep/bare |deep/mine of mine|of_one mine|of_two of two|" "and titles"
+is "$(sed -n 's/^ *"path": "\(.*\)",*/\1/p' out | grep -e of_one -e deep/ | sort | tr '\n' '|')" \
+    "$PWD/one/etude/recipes/deep/bare.yaml|$PWD/three/recipes/deep/mine.yaml|$PWD/three/recipes/of_one.yaml|" "and where each is"
+own recipes of_one
+is "$(cat out)" "# mine" "the first folder's is the one that is meant"
+own recipes of_one --json
+is "$(tr -d '\n' <out | tr -s ' ')" "{ \"name\": \"of_one\", \"path\": \"$PWD/three/recipes/of_one.yaml\", \"text\": \"# mine\\n\"}" "also as JSON"
+rm -r three one/etude/recipes/deep
 run recipes fashion_mnist --json
 says out '"text": "# ' "as JSON too"
 run recipes fashion_mnist --copy .
