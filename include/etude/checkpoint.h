@@ -50,8 +50,8 @@ struct et_load_config {
     const char *const *ignore;  /* patterns of paths left out, NULL-terminated; NULL */
     const char *const *exclude; /* algorithms not to be applied again; likewise */
     const char *recipe;         /* digest that a resumed run must have; NULL: any */
-    bool set_aside; /* what does not verify is renamed to .bad-..., what is later than
-                       NAME to .old-... */
+    bool set_aside; /* what does not verify is renamed to .bad-... once an older one is
+                       loaded, what is later than NAME to .old-... */
 };
 
 /* Fills a template: {run_name} {rank} {local_rank} {world_size} {local_world_size}
