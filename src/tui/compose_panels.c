@@ -185,12 +185,14 @@ compose_draw_algorithms(struct compose *c, const struct tui_pane *p, bool has_fo
 static const struct et_diagnostic *
 fault_of(const struct compose *c, const struct eti_form_row *r)
 {
+    char part[ETI_PATH_BYTES];
     size_t n = strlen(r->path);
     bool is_name = r->part && n > 5 && strcmp(r->path + n - 5, ".name") == 0;
+    snprintf(part, sizeof part, "%.*s", (int)(is_name ? n - 5 : n), r->path);
     for (int i = 0; i < c->sketch->errors.n; i++) {
         const char *path = c->sketch->errors.v[i].path;
-        if (strcmp(path, r->path) == 0 ||
-            (is_name && strlen(path) == n - 5 && strncmp(path, r->path, n - 5) == 0 &&
+        if (compose_is_path(path, r->path) ||
+            (is_name && compose_is_path(path, part) &&
              c->sketch->errors.v[i].code != ET_E_MISSING &&
              strncmp(c->sketch->errors.v[i].message, "unknown key", 11) != 0))
             return &c->sketch->errors.v[i];
