@@ -209,6 +209,90 @@ test_others(void)
     tui_app_free(&app);
 }
 
+/* Of a metric of which more is better a method bought what it is worse without. */
+static void
+test_more(void)
+{
+    struct tui_app *app = open_app(50, 200);
+    json_t *list = sweep(compose_of(app), NULL, NULL);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_t *all = json_object_get(json_array_get(list, i), "metrics");
+        json_object_set(all, "metrics/eval/Accuracy",
+                        json_object_get(all, "metrics/eval/CrossEntropy"));
+        json_object_del(all, "metrics/eval/CrossEntropy");
+    }
+    press(app, "<tab>G");
+    give(app, list);
+    picture_has("| mixup                 .4600   -0.04    x0.60  ##         |",
+                "the one that bought most is the first, by its share of the most");
+    picture_has("| label_smoothing       .5000   +0       x0.50             |",
+                "then the one that changed nothing");
+    picture_has("| ema                   .7500   +0.25    x0.55  ---------- |",
+                "and last the one that made it worse");
+    tui_app_free(&app);
+}
+
+/* The line of runs of the recipe: those first that differ least. */
+static void
+test_alike(void)
+{
+    static const struct {
+        const char *name, *key;
+        double value;
+        const char *more;
+    } rows[] = {
+        {"far-elk", "optimizer.lr", 0.3, "train_data.batch_size"},
+        {"lr-bat", "optimizer.lr", 0.3, NULL},
+        {"same-owl", NULL, 0, NULL},
+        {"mix-ant", "algorithms.label_smoothing.smoothing", 0.25, NULL},
+        {"old-cat", "optimizer.lr", 0.5, NULL},
+    };
+    struct tui_app *app = open_app(50, 400);
+    json_t *list = json_array();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *one =
+            run(compose_of(app), (int)i, -1, rows[i].key, json_real(rows[i].value),
+                0.5 + (double)i / 100, 3 + (double)i);
+        json_t *config = json_object_get(one, "config");
+        json_object_set_new(one, "name", json_string(rows[i].name));
+        if (rows[i].more) {
+            json_object_set_new(config, rows[i].more, json_integer(77));
+            json_object_set_new(config, "optimizer.momentum", json_real(0.8));
+        }
+        if (i == 1) /* its best is not its last */
+            json_object_set_new(json_object_get(json_object_get(one, "metrics"),
+                                                "metrics/eval/CrossEntropy"),
+                                "best", json_real(0.125));
+        json_array_append_new(list, one);
+    }
+    json_array_append_new(list, run(compose_of(app), 1, 2, NULL, NULL, 0.9, 9));
+    json_t *far = json_incref(json_array_get(list, 0));
+    give(app, list);
+    picture_has("\n same-owl CrossEntropy .5200 in 5s (the same settings)"
+                "    lr-bat CrossEntropy .1250 in 4s (optimizer.lr 0.3)"
+                "    mix-ant CrossEntropy .5300 in 6s "
+                "(algorithms.label_smoothing.smoothing 0.25)"
+                "    old-cat CrossEntropy .5400 in 7s (optimizer.lr 0.5)\n",
+                "of those that differ alike the newest, with what they have otherwise");
+    /* What is not known, and methods that are on or off there. */
+    json_t *dull = run(compose_of(app), 9, -1, "optimizer.lr", json_real(0.7), 1, 1);
+    json_object_del(dull, "metrics");
+    json_object_del(dull, "train_seconds");
+    json_object_set_new(dull, "state", json_string("failed"));
+    json_t *more = run(compose_of(app), 1, -1, NULL, NULL, 0.25, 8);
+    json_array_append_new(json_object_get(more, "algorithms"), json_string("cutmix"));
+    list = json_pack("[o, o, o, o]", far, dull, more,
+                     run(compose_of(app), 1, 2, NULL, NULL, 0.9, 75));
+    give(app, list);
+    picture_has("\n made failed (optimizer.lr 0.7)"
+                "    made CrossEntropy .2500 in 8s (with cutmix)"
+                "    made CrossEntropy .9000 in 1m15s (without mixup)"
+                "    far-elk CrossEntropy .5000 in 3s "
+                "(train_data.batch_size 77, optimizer.lr 0.3, 1 more)\n",
+                "methods that are on or off there, and of many settings the first two");
+    tui_app_free(&app);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -223,6 +307,8 @@ main(int argc, char **argv)
     test_table();
     test_sizes();
     test_others();
+    test_more();
+    test_alike();
     free(picture);
     picture = NULL;
     if (chdir("/") != 0)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "t/tap.h"
@@ -458,6 +459,54 @@ test_faults(void)
     tui_app_free(&app);
 }
 
+/* What m does: it sets a word that may have been meant, asks for what is missing, and
+ * leaves alone what stands in another file. */
+static void
+test_mended(void)
+{
+    char text[2048] = "";
+    struct tui_app *app = open_app("max_duration: 10ba\nmodel: {name: mlp}\n"
+                                   "train_data: {name: synthetic_images}\n"
+                                   "eval_data: {name: synthetic_images}\n"
+                                   "optimizer: {name: sgd, lr: 0.1}\n"
+                                   "precision: amp_bf1 # half\ntf32: yes\n");
+    press(app, "m");
+    is_str(state_of(app)->path, "train_data.batch_size", "m asks for what is missing");
+    press(app, "8<enter>");
+    says(app, "", "m", "mended: amp_bf16; u takes that back",
+         "m sets what may be meant");
+    says(app, "", "m", "mended: true; u takes that back", "and what is to be written");
+    ok(strstr(text_in(app), "\nprecision: amp_bf16 # half\ntf32: true\n") != NULL,
+       "as values:\n%s", text_in(app));
+    tui_app_free(&app);
+
+    mkdir("deep", 0700);
+    put("deep/base.yaml", "max_duration: 1ba\nmodel: {name: mlp}\n"
+                          "train_data: {name: synthetic_images, batch_size: 4}\n"
+                          "optimizer: {name: sgd, lr: fast}\n");
+    put("deep/r.yaml", "include: base.yaml\nseeed: 4\n");
+    app = open_app(recipe);
+    if (tui_compose_open(app, "deep/r.yaml") != ET_OK)
+        bail("no recipe");
+    picture_draw(app);
+    says(app, "", "m", "mended: seed; u takes that back", "a fault of this text");
+    says(app, "", "m", "only an editor mends that", "and one of another file");
+    ok(!state_of(app)->is_editing, "which is not typed here");
+    tui_app_free(&app);
+
+    for (int i = 1; i < 60; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s",
+                 i == 45 ? "model: {name: mlp]\n" : "# more\n");
+    app = open_app(text);
+    picture_has("--\n  30 | # more  ", "a text that is no YAML is shown");
+    picture_has("\n  44 | # more                               |\n"
+                "  45 | model: {name: mlp]                   |\n"
+                "                        ^                   |\n"
+                "  46 | # more ",
+                "around the line with the fault");
+    tui_app_free(&app);
+}
+
 /* Where another section lacks a key, and one is misspelt, it may be another matter. */
 static void
 test_first_fault(void)
@@ -509,6 +558,7 @@ main(int argc, char **argv)
     test_said();
     test_warnings();
     test_faults();
+    test_mended();
     test_first_fault();
     free(picture);
     picture = NULL;
