@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "t/tap.h"
@@ -163,10 +164,101 @@ test_file(void)
     ok(!tui_borders_write(&again, NULL), "as is none");
 }
 
+/* Where a border may be taken, and how far it goes. */
+static void
+test_limits(void)
+{
+    struct tui_borders b = {0};
+    int side, row, taken = 0;
+    bool ended;
+    frame(&b, &side, &row);
+    for (int y = 0; y < 24; y++)
+        for (int x = 0; x < 80; x++) {
+            (void)mouse(&b, TUI_CLICK, y, x, &ended);
+            const bool is_side = x == 30 && y >= 2 && y < 22;
+            const bool is_row = y == 10 && x > 30 && x < 80;
+            taken += (*b.held != '\0') != (is_side || is_row);
+            (void)mouse(&b, TUI_RELEASE, y, x, &ended);
+        }
+    is_int(taken, 0, "a border is taken where it stands, and nowhere else");
+    (void)mouse(&b, TUI_CLICK, 5, 30, &ended);
+    (void)mouse(&b, TUI_DRAG, 5, 60, &ended);
+    frame(&b, &side, &row);
+    is_int(side, 60, "it goes to its highest place");
+    (void)mouse(&b, TUI_DRAG, 5, 20, &ended);
+    frame(&b, &side, &row);
+    is_int(side, 20, "and to its lowest");
+    (void)mouse(&b, TUI_RELEASE, 5, 20, &ended);
+    (void)mouse(&b, TUI_CLICK, 5, 20, &ended);
+    (void)mouse(&b, TUI_DRAG, 5, 21, &ended);
+    frame(&b, &side, &row);
+    is_int(side, 21, "taken again it goes on from there");
+    (void)mouse(&b, TUI_RELEASE, 5, 21, &ended);
+
+    const struct tui_pane all = tui_pane_of(&grid);
+    const struct tui_border none = {
+        .name = "t.side", .usual = 30, .low = 50, .high = 40, .length = 20};
+    is_int(tui_border_place(&b, &all, &none), 30,
+           "where there is no room to move it stands at its usual place");
+
+    /* Many more than are kept. */
+    struct tui_borders full = {0};
+    for (int i = 0; i < TUI_BORDERS; i++) {
+        snprintf(full.moved[i].name, TUI_BORDER_NAME, "x%d", i);
+        full.moved[i].by = i + 1;
+    }
+    full.n_moved = TUI_BORDERS;
+    frame(&full, &side, &row);
+    (void)mouse(&full, TUI_CLICK, 5, 30, &ended);
+    (void)mouse(&full, TUI_DRAG, 5, 35, &ended);
+    frame(&full, &side, &row);
+    int kept = 0;
+    for (int i = 0; i < TUI_BORDERS; i++)
+        kept += full.moved[i].by == i + 1;
+    is_int(side, 30, "what has no room is not moved");
+    is_int(kept, TUI_BORDERS, "and those that were are as before");
+}
+
+/* As many as have room are read; what cannot be written leaves nothing behind. */
+static void
+test_kept(void)
+{
+    static char folder[] = "/tmp/etude-borders.XXXXXX";
+    char file[64], left[96];
+    struct tui_borders b = {0};
+    if (!mkdtemp(folder))
+        bail("no folder");
+    snprintf(file, sizeof file, "%s/layout", folder);
+    FILE *f = fopen(file, "w");
+    for (int i = 0; f && i < TUI_BORDERS + 2; i++)
+        fprintf(f, "x%d %d\n", i, i - 3);
+    if (!f || fclose(f) != 0)
+        bail("%s cannot be written", file);
+    tui_borders_read(&b, file);
+    is_int(b.n_moved, TUI_BORDERS, "as many as have room are read");
+    is_int(b.moved[TUI_BORDERS - 1].by, TUI_BORDERS - 4, "with the last of them");
+    ok(tui_borders_write(&b, file), "they are written");
+    tui_borders_read(&b, file);
+    is_int(b.n_moved, TUI_BORDERS - 1, "but for the one that is where it was");
+    is_int(b.moved[0].by, -3, "also those that went back");
+    unlink(file);
+    tui_borders_read(&b, file);
+    is_int(b.n_moved, 0, "without the file none is moved");
+    if (mkdir(file, 0700) != 0)
+        bail("no folder");
+    ok(!tui_borders_write(&b, file), "a folder is not written over");
+    snprintf(left, sizeof left, "%s.%ld", file, (long)getpid());
+    ok(access(left, F_OK) != 0, "and nothing is left beside it");
+    rmdir(file);
+    rmdir(folder);
+}
+
 int
 main(void)
 {
     test_drag();
+    test_limits();
+    test_kept();
     test_sizes();
     test_file();
     return done();

@@ -97,8 +97,14 @@ test_names(void)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         is_str(tui_key_text(tui_key_of(names[i], strlen(names[i])), buf), names[i],
                "%s is the name of a key", names[i]);
-    is_int(tui_key_of("ctrl", 4), TUI_K_NONE, "ctrl is none");
-    is_int(tui_key_of("F13", 3), TUI_K_NONE, "nor is F13");
+    static const char *const none[] = {"ctrl",   "ctrl-", "ctrl-ab", "ctrl-A",
+                                       "ctrl-{", "F13",   "F0",      "",
+                                       "\x7f",   "\x1f",  "xy",      "Tab"};
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        is_int(tui_key_of(none[i], strlen(none[i])), TUI_K_NONE, "'%s' is none",
+               none[i]);
+    is_int(tui_key_of("ctrl-a", 6), TUI_CTRL('a'), "ctrl-a is the first of its kind");
+    is_int(tui_key_of("ctrl-z", 6), TUI_CTRL('z'), "and ctrl-z the last");
     const char *keys = "2x<tab><lt><ctrl-d>\u00e9<nope>";
     const int want[] = {'2', 'x', TUI_K_TAB, '<', TUI_CTRL('d'), 0xe9, -1};
     for (size_t i = 0; i < sizeof want / sizeof *want; i++)
@@ -151,6 +157,37 @@ test_file(void)
            "of both");
     is_int(read_text("monitor: {axis: [A, B, C, D, E]}\n", &k, &e), ET_EINVAL,
            "more keys than an action may have");
+    is_int(read_text("monitor: {axis: []}\n", &k, &e), ET_EINVAL, "or none");
+    is_int(tui_keys_find(&k, TUI_IN_monitor, 'x'), TUI_DO_monitor_axis,
+           "which leaves it the one it had");
+    char most[64] = "";
+    for (int i = 0; i < TUI_TWINS; i++)
+        snprintf(most + strlen(most), sizeof most - strlen(most), "%s%c", i ? ", " : "",
+                 'A' + i);
+    char text[128];
+    snprintf(text, sizeof text, "monitor: {axis: [%s]}\n", most);
+    is_int(read_text(text, &k, &e), ET_OK, "as many as it may have");
+    is_int(tui_keys_find(&k, TUI_IN_monitor, 'A' + TUI_TWINS - 1), TUI_DO_monitor_axis,
+           "of which the last acts as the first");
+    is_int(read_text("monitor: x\n", &k, &e), ET_EINVAL, "a screen without actions");
+    is_int(read_text("logs: {axis: X}\n", &k, &e), ET_EINVAL,
+           "an action of another screen");
+    is_int(read_text("logs: {wrpa: X}\n", &k, &e), ET_EINVAL, "one that is none");
+    ok(strstr(e.v[0].message, "did you mean 'wrap'") != NULL,
+       "may be meant as one of its screen: %s", e.v[0].message);
+    /* An action with two keys gets one: the second is not its any more. */
+    for (int i = 0; i < TUI_ACTIONS - 1; i++) {
+        const struct tui_binding *b = &tui_bindings[i];
+        tui_keys_default(&k);
+        const int twin = k.key[b->action][1];
+        if (b->where != TUI_IN_monitor || twin == TUI_K_NONE)
+            continue;
+        snprintf(text, sizeof text, "monitor: {%s: F9}\n", b->id);
+        is_int(read_text(text, &k, &e), ET_OK, "%s has two keys, and gets one", b->id);
+        ok(tui_keys_find(&k, TUI_IN_monitor, TUI_K_F1 + 8) == b->action &&
+               tui_keys_find(&k, TUI_IN_monitor, twin) != b->action,
+           "which is all it has");
+    }
     is_int(read_text("monitor: {axis: F12}\nlogs: {wrap: y}\n", &k, &e), ET_OK,
            "one key on two screens");
     ok(tui_keys_find(&k, TUI_IN_logs, 'y') == TUI_DO_logs_wrap &&

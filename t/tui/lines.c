@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "t/data/fixture.h"
@@ -79,8 +80,9 @@ test_events(struct et_ctx *cx)
 static void
 test_times(struct et_ctx *cx)
 {
+    setenv("TZ", "XYZ-5", 1); /* a log's times are of no zone */
     struct tui_lines l = {.cx = cx};
-    const double times[] = {NAN, 7, 7, 8, 9};
+    const double times[] = {NAN, 7, 7, 8, 9, 10, 10, 12, 12};
     struct tui_log_line line = {0};
     int wrong = 0;
     add_file(cx, &l, 3,
@@ -88,10 +90,22 @@ test_times(struct et_ctx *cx)
              "1970-01-01T00:00:07Z info seven\n"
              "printed\n"
              "1970-01-01T00:00:08Z eight without a level\n"
-             "1970-01-01T00:00:09Z debug nine\n");
-    const char *const texts[] = {"before any time", "seven", "printed",
-                                 "1970-01-01T00:00:08Z eight without a level", "nine"};
-    const int levels[] = {-1, ET_LOG_INFO, -1, -1, ET_LOG_DEBUG};
+             "1970-01-01T00:00:09Z debug nine\n"
+             "1970-01-01T00:00:10Z error ten\n"
+             "1970-01-01T00:00:11 error no zone\n"
+             "1970-01-01T00:00:12Z errors twelve\n"
+             "printed\n");
+    const char *const texts[] = {"before any time",
+                                 "seven",
+                                 "printed",
+                                 "1970-01-01T00:00:08Z eight without a level",
+                                 "nine",
+                                 "ten",
+                                 "1970-01-01T00:00:11 error no zone",
+                                 "1970-01-01T00:00:12Z errors twelve",
+                                 "printed"};
+    const int levels[] = {-1,           ET_LOG_INFO, -1, -1, ET_LOG_DEBUG,
+                          ET_LOG_ERROR, -1,          -1, -1};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         const bool got = tui_lines_next(&l, INFINITY, &line);
         wrong += !got || strcmp(line.text, texts[i]) != 0 || line.level != levels[i] ||
@@ -127,6 +141,71 @@ test_model(struct et_ctx *cx)
                logs ? ", and what was logged" : "");
         tui_lines_release(&l);
     }
+    etd_model_free(&m);
+}
+
+/* Each kind of record has its word, in place of a level; what another file tells of is no
+ * line. */
+static void
+test_words(struct et_ctx *cx)
+{
+    static const struct {
+        enum et_record_kind kind;
+        const char *text;
+        const char *alone, *with_logs; /* "-": it is no line */
+    } rows[] = {
+        {ET_RECORD_RUN, "queued", "state", "state"},
+        {ET_RECORD_RUN, "starting", "state", "state"},
+        {ET_RECORD_RUN, "running", "-", "-"},
+        {ET_RECORD_RUN, "evaluating", "-", "-"},
+        {ET_RECORD_RUN, "checkpointing", "-", "-"},
+        {ET_RECORD_RUN, "paused", "state", "state"},
+        {ET_RECORD_RUN, "stopping", "state", "state"},
+        {ET_RECORD_RUN, "finished", "-", "state"},
+        {ET_RECORD_EVAL, "of 0.5", "eval", "eval"},
+        {ET_RECORD_CHECKPOINT, "begun ep1-ba2", "-", "-"},
+        {ET_RECORD_CHECKPOINT, "saved ep1-ba2", "-", "-"},
+        {ET_RECORD_CHECKPOINT, "failed ep1-ba2", "ckpt", "-"},
+        {ET_RECORD_COMMAND, "pause", "cmd", "cmd"},
+        {ET_RECORD_RESUME, "from 0.5", "resume", "resume"},
+        {ET_RECORD_ANNOTATION, "0.5 is mine", "note", "note"},
+        {ET_RECORD_LOG, "said 0.5", "-", ""},
+    };
+    enum { N = sizeof rows / sizeof *rows };
+    struct etd_model *m;
+    need(cx, etd_model_new(cx, &m));
+    struct tui_lines l[2] = {{.cx = cx}, {.cx = cx}};
+    for (int i = 0; i < N; i++) {
+        const struct et_record r = {.kind = rows[i].kind,
+                                    .level = ET_LOG_WARN,
+                                    .seq = i + 1,
+                                    .t = 5 + i,
+                                    .rank = rows[i].kind == ET_RECORD_RUN ? 0 : 3,
+                                    .text = rows[i].text};
+        need(cx, etd_model_apply(m, &r));
+        for (int logs = 0; logs < 2; logs++) {
+            struct tui_log_line line = {0};
+            const char *want = logs ? rows[i].with_logs : rows[i].alone;
+            tui_lines_record(&l[logs], m, &r, logs);
+            tui_lines_record(
+                &l[logs], m,
+                &(struct et_record){.kind = ET_RECORD_BATCH, .seq = i + 100}, logs);
+            const bool got = tui_lines_next(&l[logs], INFINITY, &line);
+            is_str(got ? line.word ? line.word : "" : "-", want, "%s%s", rows[i].text,
+                   logs ? ", with logs" : "");
+            if (!got)
+                continue;
+            is_str(line.text,
+                   rows[i].kind == ET_RECORD_EVAL ? "of .5  ep 0" : rows[i].text,
+                   "with its text");
+            ok(line.rank == r.rank && line.t == 5 + i &&
+                   line.level == (r.kind == ET_RECORD_LOG ? ET_LOG_WARN : ET_LOG_INFO),
+               "its rank, its level and its time");
+            ok(!tui_lines_next(&l[logs], INFINITY, &line), "once");
+        }
+    }
+    tui_lines_release(&l[0]);
+    tui_lines_release(&l[1]);
     etd_model_free(&m);
 }
 
@@ -186,6 +265,7 @@ main(void)
     struct et_alloc_stats stats;
     test_events(cx);
     test_model(cx);
+    test_words(cx);
     test_many(cx);
     test_files(cx);
     test_times(cx);

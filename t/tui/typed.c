@@ -433,6 +433,23 @@ test_faults(void)
     }
     picture_has("t_max               x soon",
                 "a value that is wrong stands in its row");
+    press(app, "x<Home><down><down><enter>");
+    is_str(panel_from("-- fault 3", 14),
+           "-- fault 3 of 6 ------------------------\n"
+           "   4 | optimizer:\n"
+           "   5 |   lrr: 0.3 # fast\n"
+           "         ^^^\n"
+           "   6 |   name: sgd\n"
+           " optimizer: unknown key 'lrr' (did you\n"
+           " mean 'lr'?)\n"
+           " m mends it: lr\n"
+           "\n"
+           "   3 train_data: key 'batch_size' is ..\n"
+           "   3 train_data: unknown key 'batch_s..\n"
+           "   5 optimizer: key 'lr' is missing\n"
+           "   7 eval_data: unknown key 'batch_si..\n"
+           "   8 scheduler.t_max: expected time i..\n",
+           "beside what else is wrong");
     press(app, "x");
     is_str(box_of(app),
            "line 3: train_data: key 'batch_size' is missing\n"
@@ -475,6 +492,7 @@ test_mended(void)
     press(app, "8<enter>");
     says(app, "", "m", "mended: amp_bf16; u takes that back",
          "m sets what may be meant");
+    picture_has("| write true", "a hint is told");
     says(app, "", "m", "mended: true; u takes that back", "and what is to be written");
     ok(strstr(text_in(app), "\nprecision: amp_bf16 # half\ntf32: true\n") != NULL,
        "as values:\n%s", text_in(app));
@@ -489,6 +507,7 @@ test_mended(void)
     if (tui_compose_open(app, "deep/r.yaml") != ET_OK)
         bail("no recipe");
     picture_draw(app);
+    picture_has("   1 | include: base.yaml", "the line before it is the first");
     says(app, "", "m", "mended: seed; u takes that back", "a fault of this text");
     says(app, "", "m", "only an editor mends that", "and one of another file");
     ok(!state_of(app)->is_editing, "which is not typed here");
