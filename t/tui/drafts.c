@@ -172,6 +172,27 @@ check_estimates(struct tui_app *app)
     lacks("before the change", "which is not old");
 }
 
+/* An estimate begins when nobody has typed for a while. */
+static void
+check_rest(struct tui_app *app)
+{
+    struct compose *c = tui_app_state(app, TUI_IN_compose);
+    static const double steps[] = {0, 0.3, 0, 0.3, 0.2};
+    for (int i = 0; i < 5; i++) {
+        if (i == 0 || i == 2) {
+            if (eti_sketch_set(c->sketch, "optimizer.lr", i ? "0.3" : "0.2") != ET_OK)
+                bail("no change");
+            compose_refresh(c);
+        }
+        now += steps[i];
+        tui_app_tick(app, 0);
+        is_int(c->numbers.of == c->sketch->changes, i == 4,
+               i == 4 ? "then it is estimated" : "while it is typed nothing is");
+    }
+    answer("");
+    go_on(app, true);
+}
+
 /* A run of the recipe is in STATE from hour AT on. */
 static void
 put_run(const char *state, int at)
@@ -222,6 +243,7 @@ main(int argc, char **argv)
 
     struct tui_app *app = open_app(cx);
     check_estimates(app);
+    check_rest(app);
     check_runs(app);
     tui_app_free(&app);
     free(picture);

@@ -239,7 +239,9 @@ test_find(void)
     press(app, "<ctrl-u>0.3<enter>");
     ok(strstr(text_in(app), "label_smoothing: {smoothing: 0.3}") != NULL,
        "which is set:\n%s", text_in(app));
-    press(app, "<esc>/ema<enter>e");
+    press(app, "<esc>");
+    ok(c->find.n == 0 && *c->find.text == '\0', "esc ends this search, too");
+    press(app, "/ema<enter>e");
     ok(c->is_editing && strncmp(c->path, "algorithms.ema.", 15) == 0,
        "that of another one likewise: %s", c->path);
     press(app, "<esc>");
