@@ -43,6 +43,9 @@ struct outer {
     const struct et_value *node;
     struct inner inner;
     struct et_parts parts;
+    int64_t some_bytes;
+    double some_seconds;
+    struct et_time some_time;
 };
 
 #define ROW(field, kind)                                                               \
@@ -53,7 +56,7 @@ static const struct et_option table[] = {
     {ROW(bytes, SIZE), .def = "64Ki"},
     {ROW(lr, FLOAT), .def = "1e-3", .flags = ET_OPT_MIN_OPEN},
     {ROW(seconds, SECONDS), .def = "5m"},
-    {ROW(flag, BOOL), .def = "true"},
+    {ROW(flag, BOOL), .def = "true", .also = "switch !off ~maybe"},
     {ROW(text, TEXT), .flags = ET_OPT_OPTIONAL},
     {ROW(out, TEXT), .def = "ep{epoch}", .flags = ET_OPT_OUTPUT},
     {ROW(device, ENUM), .def = "auto", .choices = devices},
@@ -67,6 +70,10 @@ static const struct et_option table[] = {
     {ROW(node, NODE), .def = "[{conv: 3}]"},
     {ROW(inner, TABLE), .sub = inner_table, .sub_size = sizeof(struct inner),
      .flags = ET_OPT_FALSE},
+    {ROW(some_bytes, SIZE), .def = "4K", .min = 1000, .max = 5000},
+    {ROW(some_seconds, SECONDS), .def = "30s", .min = 1, .max = 60,
+     .flags = ET_OPT_MIN_OPEN | ET_OPT_MAX_OPEN},
+    {ROW(some_time, TIME), .def = "2ep", .min = 1, .max = 3},
     {ROW(parts, PARTS), .kind = ET_KIND_TRANSFORM, .flags = ET_OPT_BY_NAME},
     {0},
 };
@@ -179,6 +186,81 @@ test_values(void)
     accepts("inner", "false", "false");
     accepts("inner", "{}", "{keep: 3}");
     accepts("count", "null", "16"); /* as it was: an empty value changes nothing */
+}
+
+/* An option may be set by another name, its opposite by the opposite's; a name that is
+ * only like it is none. */
+static void
+test_other_names(void)
+{
+    static const struct {
+        const char *name, *text;
+        et_status status;
+        bool flag;
+    } rows[] = {
+        {"switch", "false", ET_OK, false},   {"switch", "true", ET_OK, true},
+        {"off", "true", ET_OK, false},       {"off", "false", ET_OK, true},
+        {"maybe", "false", ET_EINVAL, true}, {"of", "true", ET_EINVAL, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        is_int(et_options_set(cx, table, &o, rows[i].name, rows[i].text),
+               rows[i].status, "%s: %s", rows[i].name, rows[i].text);
+        is_int(o.flag, rows[i].flag, "and the flag is %s", rows[i].flag ? "on" : "off");
+        et_error_clear(cx);
+    }
+}
+
+/* Each bound is met, and passed, from both sides. */
+static void
+test_ranges(void)
+{
+    static const struct {
+        const char *name, *text;
+        bool fits;
+    } rows[] = {
+        {"some_bytes", "999", false},
+        {"some_bytes", "1000", true},
+        {"some_bytes", "1K", true},
+        {"some_bytes", "5000", true},
+        {"some_bytes", "5001", false},
+        {"some_bytes", "5Ki", false},
+        {"some_seconds", "1s", false},
+        {"some_seconds", "1.5s", true},
+        {"some_seconds", "59s", true},
+        {"some_seconds", "1m", false},
+        {"some_seconds", "2m", false},
+        {"some_time", "0.5ep", false},
+        {"some_time", "1ep", true},
+        {"some_time", "3ba", true},
+        {"some_time", "3.5ep", false},
+        {"some_time", "4ba", false},
+        {"betas", "[1]", false},
+        {"betas", "[0.999]", true},
+        {"lr", "0", false},
+        {"lr", "1e-300", true},
+        {"workers", "64", true},
+        {"workers", "65", false},
+        {"workers", "0", true},
+        {"workers", "-1", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const et_status status =
+            et_options_set(cx, table, &o, rows[i].name, rows[i].text);
+        is_int(status, rows[i].fits ? ET_OK : ET_EINVAL, "%s: %s %s", rows[i].name,
+               rows[i].text, rows[i].fits ? "is in range" : "is out of it");
+        et_error_clear(cx);
+    }
+    char text[100], want[200];
+    for (int n = 80; n <= 81; n++) {
+        memset(text, 'x', (size_t)n);
+        text[n] = '\0';
+        snprintf(want, sizeof want, "count: expected integer >= 1, got \"%.80s%s\"",
+                 text, n > 80 ? "..." : "");
+        (void)!et_options_set(cx, table, &o, "count", text);
+        is_str(et_error_get(cx)->message, want, "%d letters are told%s", n,
+               n > 80 ? " in part" : "");
+        et_error_clear(cx);
+    }
 }
 
 /* A generator that tests may repeat: xorshift64*. */
@@ -345,6 +427,8 @@ main(void)
         bail("no context");
     test_defaults();
     test_values();
+    test_ranges();
+    test_other_names();
     test_words_of_lists();
     test_printed();
     test_refusals();

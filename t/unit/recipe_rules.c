@@ -433,6 +433,7 @@ test_pairs(void)
         {"timeout: 1h1h", "expected", "or one unit twice"},
         {"timeout: m", "expected", "or a unit alone"},
         {"timeout: 90", "write 90s", "or a number alone"},
+        {"seed: 7 apples", "write 7", "of a number with a word the number is told"},
         {"eval_data: {name: fashion_mnist, lable: x}", "did you mean 'label'",
          "a key that evaluation adds to a dataset's is suggested too"},
         {"callbacks: [{lr_monitor: {}, speed_monitor: {}}]", "key 'name' is missing",
@@ -445,6 +446,8 @@ test_pairs(void)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         says(rows[i].lines, rows[i].part, rows[i].what);
+    parse(LEAST "seed: 4294967296 apples\n");
+    ok(!recipe && strstr(fault(), "write") == NULL, "but not one that is out of range");
     parse(LEAST "timeout: .5m\ngrace: 0.25m\n");
     ok(recipe && recipe->timeout == 30 && recipe->grace == 15,
        "durations that begin with a point are fractions");

@@ -168,6 +168,17 @@ test_places(void)
     is_str(eti_arena_text(&arena, text + g->start, g->end - g->start), "'z'",
            "a comment is no part of a value");
 
+    v = read_text("a: &x [1, two, {k: [3, 4], l: 5}]\nb: *x\n");
+    const struct et_value *all = eti_value_get(v, "b"), *map = eti_value_at(all, 2);
+    is_int(all ? all->n : -1, 3, "an alias of a list has as many items");
+    is_int(map ? map->n : -1, 2, "a mapping in it as many keys");
+    is_int(eti_value_get(map, "k") ? eti_value_get(map, "k")->n : -1, 2,
+           "and a list in that");
+    ok(map && eti_value_get(map, "l") && eti_value_get(map, "l")->i == 5 &&
+           strcmp(eti_value_at(all, 1)->text, "two") == 0 &&
+           eti_value_at(all, 0)->i == 1,
+       "with all that is in them");
+
     v = read_text("x: {<<: [{a: 1}, {a: 2, b: 3}], c: 4}\n");
     is_int(eti_value_get(eti_value_get(v, "x"), "a")->i, 1,
            "of a list of mappings the earlier wins");
