@@ -41,7 +41,7 @@ static void
 test_table(void)
 {
     struct tui_keys k;
-    int doubles = 0, nameless = 0, lost = 0;
+    int doubles = 0, nameless = 0, lost = 0, uncounted = 0;
     tui_keys_default(&k);
     for (int i = 0; i < TUI_ACTIONS - 1; i++) {
         const struct tui_binding *b = &tui_bindings[i];
@@ -54,6 +54,11 @@ test_table(void)
                 doubles++;
             }
         nameless += n == 0 || !b->name;
+        int words = 0;
+        for (const char *list = b->key; list; list = list == b->key ? b->twin : NULL)
+            for (const char *c = list; *c; c++)
+                words += *c != ' ' && (c == list || c[-1] == ' ');
+        uncounted += n != words;
         /* Keys that some terminals do not send have a plain twin. */
         if (n == 1 &&
             (k.key[b->action][0] >= TUI_K_F1 && k.key[b->action][0] <= TUI_K_F12))
@@ -66,6 +71,7 @@ test_table(void)
     is_int(wide, 0, "help has room for its texts in 80 columns");
     is_int(doubles, 0, "no key of a screen does two things");
     is_int(nameless, 0, "every row has a key that is one, and a name");
+    is_int(uncounted, 0, "every key that a row names is one of its keys");
     is_int(lost, 0, "no action has a function key alone");
     is_int(tui_keys_find(&k, TUI_IN_monitor, 'x'), TUI_DO_monitor_axis, "x in Monitor");
     is_int(tui_keys_find(&k, TUI_IN_logs, 'x'), TUI_DO_nothing,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/recipe/network.h"
 #include "t/tap.h"
 #include "t/tui/picture.h"
 #include "t/unit/store.h"
@@ -228,6 +229,46 @@ test_layer_changes(void)
            "those that are needed come first");
     is_str(app->popup.line[2], "kernel     filter height and width; else 3",
            "the others with what holds else");
+    press(app, "<esc>");
+    static const struct {
+        const char *name, *title;
+    } others[] = {
+        {"repeat", "repeat: what stands behind it"},
+        {"keeps", "keeps: the options of this block"},
+        {"from", "from: what stands behind it"},
+    };
+    for (int i = 0; i < 3; i++) {
+        char keys[64];
+        const struct eti_network_word *word = eti_network_word_find(others[i].name);
+        compose_pick_layers(state_of(app), NULL);
+        snprintf(keys, sizeof keys, "<enter>a%s<enter>", others[i].name);
+        press(app, keys);
+        is_str(app->popup.title, others[i].title, "what %s needs is asked for",
+               others[i].name);
+        is_str(app->popup.field.text,
+               word     ? word->example
+               : i == 2 ? "input"
+                        : "",
+               "beginning with an example");
+        press(app, "<esc>");
+    }
+    tui_app_free(&app);
+
+    /* A network that was right, and is not. */
+    app = open_app("max_duration: 10ba\n"
+                   "model:\n"
+                   "  name: layers\n"
+                   "  layers:\n"
+                   "    - flatten\n"
+                   "    - {relu: , as: here}\n"
+                   "    - linear: {out: 10}\n"
+                   "    - add: here\n"
+                   "train_data: {name: synthetic_images, batch_size: 4}\n"
+                   "optimizer: {name: sgd, lr: 0.02}\n");
+    go_to(app, "model.layers");
+    press(app, "e<down><down><down><enter>d");
+    is_str(app->message, "! nothing reads 'here'; u takes it back",
+           "a change that makes it wrong is told");
     press(app, "<esc>");
     tui_app_free(&app);
 }
