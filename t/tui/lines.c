@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "t/data/fixture.h"
 #include "t/tap.h"
@@ -255,6 +256,17 @@ test_files(struct et_ctx *cx)
        "and whole once the rest is there");
     ok(tui_lines_has(&l, 1) && !tui_lines_has(&l, 2),
        "it is known whose logs there are");
+    static const char ten[] = "1970-01-01T00:00:10Z info ten\n";
+    FILE *third = add_file(cx, &l, 7, ten);
+    ok(tui_lines_has(&l, 0) && tui_lines_has(&l, 1) && tui_lines_has(&l, 7) &&
+           !tui_lines_has(&l, 2) && !tui_lines_has(&l, 3),
+       "also of one more");
+    is_str(lines(&l, INFINITY), "ten|", "whose lines come");
+    static const char more[] = "1970-01-01T00:00:11Z info eleven\n";
+    /* (Nothing is done with THIRD itself: it stays at its end.) */
+    if (pwrite(fileno(third), more, sizeof more - 1, sizeof ten - 1) < 0)
+        bail("a log cannot be written");
+    is_str(lines(&l, INFINITY), "eleven|", "and those that are written later");
     tui_lines_release(&l);
 }
 
