@@ -226,6 +226,58 @@ test_waiting(struct tui_app *app)
 }
 
 static void
+count(void *data)
+{
+    (*(int *)data)++;
+}
+
+/* A filter is tried while it is typed; one that is none lets all pass. */
+static void
+test_sieve(struct tui_app *app)
+{
+    static const char *const keys[] = {"rank", "level", NULL};
+    static const struct {
+        const char *text, *why, *any; /* ANY: where every key is one */
+    } rows[] = {
+        {"rank:1", "", ""},
+        {"level:info rank:2", "", ""},
+        {"rnak:1", "no line has the key 'rnak' (did you mean 'rank'?)", ""},
+        {"ran:1", "no line has the key 'ran' (did you mean 'rank'?)", ""},
+        {"rank:1 qqqqqq:1", "no line has the key 'qqqqqq'", ""},
+        {"plain", "", ""},
+    };
+    int changes = 0;
+    char buf[200];
+    struct tui_sieve s = {.keys = keys, .changed = count, .data = &changes};
+    for (int any = 0; any < 2; any++) {
+        s.keys = any ? NULL : keys;
+        tui_sieve_ask(app, &s, "filter");
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            const char *why =
+                app->popup.check(app->popup.check_data, rows[i].text, buf);
+            is_str(why ? why : "", any ? rows[i].any : rows[i].why, "'%s'%s",
+                   rows[i].text, any ? ", of any keys" : "");
+        }
+        const char *why = app->popup.check(app->popup.check_data, "\"", buf);
+        ok(why && !strstr(why, "key"), "half of one is none: %s", why ? why : "");
+        picture_press(app, "\033");
+    }
+    is_int(changes, 0, "until it is taken nothing changes");
+    tui_sieve_set(app, &s, "rank:1");
+    ok(changes == 1 && s.filter && strcmp(s.text, "rank:1") == 0,
+       "one that is taken holds, and is told");
+    tui_sieve_ask(app, &s, "filter");
+    is_str(app->popup.field.text, "rank:1", "it is there to be changed");
+    picture_press(app, "\033");
+    tui_sieve_set(app, &s, "\"");
+    ok(changes == 2 && !s.filter && !*s.text, "one that is none lets all pass");
+    tui_sieve_set(app, &s, "plain");
+    tui_sieve_set(app, &s, "");
+    ok(changes == 4 && !s.filter && !*s.text, "as does an empty one");
+    tui_sieve_release(&s);
+}
+
+static void
 test_said(struct et_ctx *cx)
 {
     char folder[] = "/tmp/etude-logs.XXXXXX";
@@ -236,6 +288,7 @@ test_said(struct et_ctx *cx)
     test_levels(app);
     test_search(app);
     test_waiting(app);
+    test_sieve(app);
     picture_close(&app, folder);
 }
 

@@ -405,6 +405,34 @@ test_another_gap(struct tui_source *hub)
     is_str(hub->notice, "", "and what was filled is not told again");
 }
 
+/* What --dump-screen takes. */
+static void
+test_sizes(void)
+{
+    static const struct {
+        const char *text;
+        int cols, rows; /* 0: it is no size */
+        bool roles;
+    } all[] = {
+        {"80x24", 80, 24, false},     {"80x24+roles", 80, 24, true},
+        {"1x1", 1, 1, false},         {"500x400", 500, 400, false},
+        {"400x500", 400, 500, false}, {"501x24", 0, 0, false},
+        {"80x501", 0, 0, false},      {"0x24", 0, 0, false},
+        {"80x0", 0, 0, false},        {"80x24+role", 0, 0, false},
+        {"80x24 ", 0, 0, false},      {"80", 0, 0, false},
+        {"80x", 0, 0, false},         {"x24", 0, 0, false},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        int rows = 0, cols = 0;
+        bool roles = false;
+        const bool is = tui_size_read(all[i].text, &rows, &cols, &roles);
+        ok(is == (all[i].cols > 0) &&
+               (!is ||
+                (cols == all[i].cols && rows == all[i].rows && roles == all[i].roles)),
+           "'%s' is %s", all[i].text, all[i].cols > 0 ? "a size" : "none");
+    }
+}
+
 int
 main(void)
 {
@@ -412,6 +440,7 @@ main(void)
     struct eti_seams seams = eti_system;
     seams.monotonic = house_clock;
     setenv("TZ", "UTC", 1);
+    test_sizes();
     house_begin(&h);
     eti_ctx_set_seams(h.cx, &seams);
     house_tell(&h, 2000);
