@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filing.c: the screen Compose and files: what it writes, and where; what it asks before
- * something is lost; the ways to another recipe. */
+/* filing.c: the screen Compose and files: what it writes, and where; what it asks
+ * before something is lost; the ways to another recipe. */
 #include "config.h"
 
 #include <stdio.h>

@@ -120,8 +120,8 @@ row_of(const struct compose *c, const char *path)
     bail("no row %s", path);
 }
 
-/* The name of a section's only component stands beside it, and its options one below; of
- * several each stands for itself. */
+/* The name of a section's only component stands beside it, and its options one below;
+ * of several each stands for itself. */
 static void
 test_names(void)
 {

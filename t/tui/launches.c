@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launches.c: what Compose tells of a launch, what it offers, and with which words a run
- * is started. The commands that it starts are this program once more. */
+/* launches.c: what Compose tells of a launch, what it offers, and with which words a
+ * run is started. The commands that it starts are this program once more. */
 #include "config.h"
 
 #include <stdio.h>

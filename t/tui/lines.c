@@ -145,8 +145,8 @@ test_model(struct et_ctx *cx)
     etd_model_free(&m);
 }
 
-/* Each kind of record has its word, in place of a level; what another file tells of is no
- * line. */
+/* Each kind of record has its word, in place of a level; what another file tells of is
+ * no line. */
 static void
 test_words(struct et_ctx *cx)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* network.c: a network that a recipe spells out, as Compose lists it: what is told of each
- * layer, what can be done with one, and what becomes of the text. */
+/* network.c: a network that a recipe spells out, as Compose lists it: what is told of
+ * each layer, what can be done with one, and what becomes of the text. */
 #include "config.h"
 
 #include <stdio.h>

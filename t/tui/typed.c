@@ -331,7 +331,8 @@ test_warnings(void)
 
 /* ---- faults ---- */
 
-/* The rows of the picture's third panel from the one with TEXT on; NULL: there is none. */
+/* The rows of the picture's third panel from the one with TEXT on; NULL: there is
+ * none. */
 static const char *
 panel_from(const char *text, int rows)
 {
