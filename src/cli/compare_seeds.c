@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/compare.h"
@@ -132,17 +133,20 @@ compare_print_seeds(struct cli *c, const struct eti_comparison *k,
 static int
 draw(struct cli *c, const struct eti_comparison *k, const struct eti_alike *a, int n)
 {
+    struct stat st;
     FILE *f = fopen(c->opt.svg, "we");
     if (!f)
         return cli_fail(c, CLI_E_WRITE, NULL, "cannot write %s: %s", c->opt.svg,
                         strerror(errno));
     et_status status = eti_comparison_svg(k, a, n, f);
+    const bool is_file = fstat(fileno(f), &st) == 0 && S_ISREG(st.st_mode);
     if (fclose(f) != 0 && status == ET_OK)
         status =
             ET_FAIL(c->cx, ET_EIO, "cannot write %s: %s", c->opt.svg, strerror(errno));
     if (status == ET_OK)
         return CLI_OK;
-    unlink(c->opt.svg); /* it is not whole */
+    if (is_file)
+        unlink(c->opt.svg); /* it is not whole */
     return cli_fail_status(c, status == ET_EIO ? ETI_STAGE_OUTPUT : ETI_STAGE_DATA,
                            status);
 }

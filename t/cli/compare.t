@@ -76,4 +76,9 @@ is "$code $(grep -c '<circle stroke=' front.svg)" "0 5" "--svg draws without --p
     exit "$code"
 )
 is "$? $(ls full.svg 2>/dev/null)" "73 " "a picture that is not whole is not left: exit 73"
+ln -s /dev/full full.svg
+run compare "$@" --svg full.svg
+exits 73 "a device that takes no more: exit 73"
+[ -L full.svg ]
+ok $? "is not taken away"
 finish
