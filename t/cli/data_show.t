@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # `etude data show`: samples as they reach the model, as pictures, words and numbers.
 . "$(dirname "$0")/cli.sh"
+. "$ET_SRCDIR/t/cli/prints.sh"
 
 # An IDX set of 2 images of 4 x 2: the first is black but for a white column on the right,
 # the second is white; labels 1 and 0.
@@ -135,4 +136,134 @@ run data show nosuch.yaml
 exits 66 "what is neither a data set nor a recipe: exit 66"
 run data show
 exits 64 "nothing to show: exit 64"
+
+# ---- more than one row, and masks ----
+
+# Five pictures of 2 x 4 pixels, and the class of each of their pixels.
+mkdir masked many
+perl -e 'binmode STDOUT; print pack "C*", map { $_ * 6 } 0 .. 39' | npy masked/x.npy '(5, 2, 4, 1)'
+perl -e 'binmode STDOUT; print pack "C*", 0, 0, 0, 3, 0, 0, 0, 3, 0, 0, 5, 5, 0, 0, 5, 5, 0, 7, 7, 7, 0, 0, 0, 0,
+    (9) x 8, 11, 0, 0, 0, 13, 0, 0, 0' | npy masked/y.npy '(5, 2, 4)'
+masked="npy path=masked num_classes=14 shuffle=false"
+# shellcheck disable=SC2086
+{
+    prints data-show-masks "five pictures are two rows, each above what is in its mask" data show $masked --limit 5
+    prints data-show-masks-pictures "for screens each has its mask and both, and pixels are counted" \
+        data show $masked --pictures --limit 3
+    COLORTERM=truecolor prints data-show-masks-colors "in colours masks lie over their pictures" \
+        data show $masked --limit 5 --color always
+}
+perl -e 'binmode STDOUT; print pack "C*", map { $_ * 3 } 0 .. 63' | npy many/x.npy '(2, 4, 8, 1)'
+perl -e 'binmode STDOUT; print pack "C*", map({ 2 * $_ } 0 .. 31), map { 2 * $_ + 1 } 0 .. 31' | npy many/y.npy '(2, 4, 8)'
+run data show npy path=many num_classes=64 shuffle=false --color always
+is "$(tail -n 6 out | sed 's/\x1b\[[0-9;]*m//g; s/██//g' | awk '{ print $1 "-" $NF, length <= 58 }' | tr '\n' ' ')" \
+    "1-12 1 13-23 1 24-34 1 35-45 1 46-56 1 57-63 1 " "swatches of the classes of all samples go on in the next line"
+run data show npy path=many num_classes=64 shuffle=false --limit 1 --color always
+is "$(tail -n 3 out | sed 's/\x1b\[[0-9;]*m//g; s/██//g' | tr -s ' \n' ' ')" \
+    " $(seq -s ' ' 2 2 62) " "those that no sample has are left out"
+
+# ---- words and numbers, more than one sample ----
+
+printf 'In the beginning\nwas \177\200\377 the word, and more words are here' >bytes.txt
+mkdir -p words/train words/test
+printf 'the beginning of it\nis a word\n' >words/train/lines.txt
+cp words/train/lines.txt words/test/
+words="masked_text path=words seq_len=8 tokenizer=$ET_SRCDIR/t/golden/tokenizers/bert.json document=line"
+text="text_bytes path=bytes.txt seq_len=16 shuffle=false"
+# shellcheck disable=SC2086
+{
+    prints data-show-bytes "each sample of bytes has its own" data show $text --limit 3
+    prints data-show-bytes-pictures "for screens one by one" data show $text --limit 2 --pictures
+    prints data-show-words-pictures "tokens as their words, and what is to be guessed" \
+        data show $words split=train mask_prob=0.5 shuffle=false --limit 2 --pictures
+}
+printf 'label\tsentence\nlong\tin the beginning\nshort\tgo\nshort\tto\n' >rows.tsv
+prints data-show-labelled-pictures "texts with a class each, which are counted, too" \
+    data show labelled_text path="$dir/rows.tsv" tokenizer=bytes seq_len=8 --pictures
+perl -e 'print "x" x 400' >long.txt
+for n in 256 257; do
+    run data show text_bytes path=long.txt seq_len=$n --limit 1
+    is "$(sed -n 's/^  tokens: x*//p' out)" "$([ $n = 256 ] || echo " ... of 257")" "of $n tokens 256 are shown"
+done
+for n in 12 13; do
+    perl -e '$n = shift; print join(",", map "c$_", 1 .. $n), ",y\n"; print join(",", map $_ + $r * 50, 1 .. $n), ",0\n" while $r++ < 3' $n >wide.csv
+    run data show table path=wide.csv target=y standardize=false test_fraction=0 shuffle=false --limit 2
+    is "$(sed -n 's/^  values: //p' out | awk '{ print $1, $12, $13, $NF }' | tr '\n' ';')" \
+        "$([ $n = 12 ] && echo "51 62  62;101 112  112;" || echo "51 62 ... 13;101 112 ... 13;")" \
+        "of $n numbers 12 are shown"
+done
+mkdir large
+for n in 4096 4097; do
+    perl -e 'binmode STDOUT; print pack "C*", map { $_ % 251 } 1 .. 2 * $ARGV[0]' $n | npy large/x.npy "(2, 1, $n, 1)"
+    printf '\001\000' | npy large/y.npy '(2,)'
+    run data show npy path=large num_classes=2 --limit 2 --json
+    is "$(tr -d ' \n' <out | grep -o "\"shape\":\[1,1,$n\][,}]" | tr '\n' ' ')" \
+        "$([ $n = 4096 ] && echo '"shape":[1,1,4096], "shape":[1,1,4096],' || echo '"shape":[1,1,4097]} "shape":[1,1,4097]}') " \
+        "JSON has the values of pictures of 4096 at most, not of $n: $([ $n = 4096 ] && echo some || echo none)"
+done
+
+# ---- which samples ----
+
+# values: the first number of each sample, in their order
+values() { # ARGS...
+    run data show "$@" --json
+    tr -d ' \n' <out | grep -o '"values":{"shape":\[1\],"values":\[[-0-9.]*' | sed 's/.*\[//; s/[.]0$//' | tr '\n' ' '
+}
+perl -e 'print "a,y\n"; print "$_,0\n" for 1 .. 20' >rows.csv
+cat >t.yaml <<Y
+max_duration: 1ep
+seed: 3
+model: mlp
+train_data: {name: table, path: $PWD/rows.csv, target: y, standardize: false, test_fraction: 0, batch_size: 4}
+eval_data: {name: table, path: $PWD/rows.csv, target: y, standardize: false, test_fraction: 0, batch_size: 3, split: train}
+Y
+is "$(values t.yaml eval_data --limit 5)" "1 2 3 4 5 " "data to evaluate with have their own order"
+is "$(values t.yaml eval_data)" "1 2 3 4 5 6 7 8 " "eight of them where no limit says otherwise"
+is "$(values t.yaml eval_data --limit 2)" "1 2 " "less than a batch where it does"
+is "$(values t.yaml eval_data --limit 4 --from 8)" "9 10 11 12 " "or from any on"
+first=$(values t.yaml --limit 20)
+is "$(echo "$first" | tr ' ' '\n' | sort -n | tr -s '\n' ' ')" " $(seq -s ' ' 1 20) " "an epoch to train has each once"
+isnt() { # GOT OTHER NAME
+    [ "$1" != "$2" ] && [ -n "$1" ]
+    ok $? "$3"
+}
+isnt "$first" "$(seq -s ' ' 1 20) " "in an order of its own"
+is "$(values t.yaml --limit 20)" "$first" "which is the same each time"
+is "$(values t.yaml --limit 5 --from 10)" "$(echo "$first" | cut -d' ' -f11-15) " "from any on"
+isnt "$(values t.yaml --limit 20 seed=4)" "$first" "another with another seed"
+isnt "$(values t.yaml --limit 20 --epoch 1)" "$first" "and in the second epoch"
+isnt "$(values t.yaml --limit 20 --epoch 2)" "$(values t.yaml --limit 20 --epoch 1)" "and in the third"
+
+# ---- transforms, several at once ----
+
+idx eight 8 8 '$_ * 3'
+cat >three.yaml <<Y
+max_duration: 1ep
+seed: 3
+model: mlp
+train_data:
+  name: idx
+  path: $PWD
+  images: eight
+  labels: one
+  batch_size: 2
+  shuffle: false
+  transforms:
+    - center_crop: {size: 6}
+    - resize: {size: 3}
+    - normalize: {mean: [0.5], std: [0.25]}
+Y
+sides() { # ARGS...: the size of a picture, and which transforms are on
+    run data show three.yaml --pictures --limit 1 "$@"
+    tr -d ' \n' <out | perl -ne '/"h":(\d+),"w":(\d+)/ && print "$1 $2:"; print " $1$2" while /"name":"(\w+)","on":(\w)/g'
+}
+is "$(sides)" "3 3: center_cropt resizet normalizet" "of three transforms all are on"
+is "$(sides --without resize)" "6 6: center_cropt resizef normalizet" "but one"
+is "$(sides --without 1,center_crop)" "8 8: center_cropf resizef normalizet" "but two, one by its name"
+is "$(sides --without 2,0)" "3 3: center_cropf resizet normalizef" "but the first and the last"
+is "$(sides --without 0,1,2)" "8 8: center_cropf resizef normalizef" "or none is"
+for name in resiz resizes 3 center_crop,flip; do
+    run data show three.yaml --without $name
+    exits 64 "$name names no transform: exit 64"
+done
 finish
