@@ -187,6 +187,18 @@ test_estimate(struct et_ctx *cx)
     run_close(&r);
     is_int((int64_t)e.peak_bytes, (int64_t)real.peak_bytes,
            "the estimated peak is the peak that the run shows");
+    s.dry = true;
+    s.grad_accum = 2;
+    struct et_estimate two;
+    run_open(&r, cx, &s);
+    need(cx, et_trainer_estimate(r.trainer, &two));
+    is_int(two.grad_accum, 2, "a batch may be computed in two pieces");
+    ok(two.train.slab_bytes > e.train.slab_bytes / 4 &&
+           two.train.slab_bytes <= e.train.slab_bytes &&
+           two.train.kernels > e.train.kernels / 2,
+       "of which each takes some half of the memory, and most of the kernels");
+    is_int(two.eval.flops, e.eval.flops, "an evaluation is what it was");
+    run_close(&r);
 }
 
 /* What is frozen is not among the parameters to train. */

@@ -101,6 +101,16 @@ forward_and_loss(struct et_trainer *t)
     return et_graph_status(s->graph);
 }
 
+/* A step may take several evaluations: the one that needs most tells what it needs. */
+static void
+note_plan(struct et_trainer *t)
+{
+    struct et_plan_info *most = &t->measured.train, now;
+    et_graph_last_plan(t->state.graph, &now);
+    if (now.slab_bytes + now.workspace_bytes >= most->slab_bytes + most->workspace_bytes)
+        *most = now;
+}
+
 static et_status
 one_microbatch(struct et_trainer *t, int64_t first, int64_t n)
 {
@@ -123,7 +133,11 @@ one_microbatch(struct et_trainer *t, int64_t first, int64_t n)
     k->grads = t->params.grads;
     ET_TRY(eti_run(t, ET_EVENT_AFTER_BACKWARD));
     ET_TRY(eti_parts_add(t));
-    return k->alone ? ET_OK : et_eval_keeping_casts(g);
+    if (k->alone)
+        return ET_OK;
+    ET_TRY(et_eval_keeping_casts(g));
+    note_plan(t);
+    return ET_OK;
 }
 
 static et_status
@@ -283,6 +297,7 @@ eti_train_batch(struct et_trainer *t)
     eti_groups_apply(t);
     for (;;) {
         bool again = false;
+        t->measured.train = (struct et_plan_info){0};
         et_status status = attempt(t);
         eti_graph_set_part(s->graph, ETI_SPENT_NONE);
         if (status == ET_OK)
@@ -293,7 +308,7 @@ eti_train_batch(struct et_trainer *t)
         ET_TRY(cut_smaller(t, status));
     }
     et_graph_get_stats(s->graph, &after);
-    et_graph_last_plan(s->graph, &t->measured.train);
+    note_plan(t);
     t->measured.flops = after.flops - before.flops;
     t->measured.bytes = after.moved_bytes - before.moved_bytes;
     return eti_readback_send(t);
