@@ -103,6 +103,31 @@ EDITOR=true run config edit
 says "$mine" "# color: where neither" "a new file lists the keys"
 VISUAL=false run config edit
 exits 64 "an editor that fails is said"
+VISUAL='' EDITOR='cp want' run config edit
+says "$mine" "progress: none" "an empty VISUAL leaves it to EDITOR"
+ETUDE_CONFIG_DIR="$dir/a  folder's own" EDITOR='cp want' run config edit
+is "$code $(grep -c 'progress: none' "$dir/a  folder's own/config.yaml")" "0 1" "any path is one word to it"
+rm "$mine"
+EDITOR=cat run config edit
+is "$(sed -n '1p; /^# color:/p; /^# plugins:/p; /^# ui.plot:/p' out | sed 's/: .*; /: ...; /')" \
+    "# Etude's configuration. The keys:
+# color: ...; one of auto, always, never
+# ui.plot: ...; one of auto, braille, block, ascii
+# plugins: ...; a mapping" "of a new file each key has what it may be"
+cp "$mine" whole
+(
+    trap '' XFSZ
+    ulimit -f 0
+    run config set color never
+    exit "$code"
+)
+is "$? $(ls "$ETUDE_CONFIG_DIR")" "73 config.yaml" "what cannot be written leaves nothing beside the file: exit 73"
+cmp -s whole "$mine"
+ok $? "and the file as it was"
+perl -e 'print "# a remark of 34 bytes, many times\n" x 3000, "color: auto\n# the end\n"' >"$mine"
+run config set color never
+is "$code $(wc -c <"$mine") $(tail -n 2 "$mine" | tr '\n' ' ')" "0 105023 color: never # the end " \
+    "a long file keeps all that is in it"
 mkdir bin
 printf '#!/bin/sh\necho "$1" >opened\n' >bin/vi
 chmod +x bin/vi

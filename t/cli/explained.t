@@ -108,4 +108,10 @@ is "$(line microbatches) $(line 'nodes, kernels')" "2 $(of train nodes), $(of tr
 ok $? "an evaluation has others"
 is "$(line 'time a batch' | sed 's/ ms at least//' | awk -v s="$(of '' seconds_per_batch)" \
     '{ print ($1 > 10 * s && $1 < 100000 * s) }')" 1 "a batch takes milliseconds, where JSON has seconds"
+run estimate all.yaml train_data.transforms=[] grad_accum=1 --json
+json=$(tr -d ' \n' <out)
+is "$(of train flops)" "$(of '' flops_per_sample | awk '{ printf "%.0f", 8 * $1 }')" \
+    "a batch in one piece has the operations of its eight samples"
+[ "$(of train output_bytes)" -lt "$(of train slab_bytes)" ]
+ok $? "and few of its values are asked for"
 finish
