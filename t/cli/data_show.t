@@ -114,6 +114,18 @@ for shape in "2 3 2 3" "48 48 48 48" "96 48 48 24" "2 100 1 48" "100 2 48 1" "49
     is "$(tr -d ' \n' <out | perl -ne '/"h":(\d+),"w":(\d+),"rgb":"([0-9a-f]*)"/ && print "$1 $2 ", length $3')" \
         "$3 $4 $(($3 * $4 * 6))" "a picture of $1 x $2 has $3 x $4 pixels for a screen"
 done
+# first EVERY: the first bytes of the pixels of the last picture, each EVERY-th
+first() {
+    tr -d ' \n' <out | perl -ne 'BEGIN { $e = shift @ARGV }
+        /"rgb":"([0-9a-f]*)"/; @p = map { hex substr $1, 6 * $_, 2 } 0 .. length($1) / 6 - 1;
+        print join " ", @p[map { $_ * $e } 0 .. 3]' "$1"
+}
+idx shaped 96 96 'int($_ / 96) * 2'
+run data show idx path="$PWD" images=shaped labels=one --pictures
+is "$(first 48)" "0 4 8 12" "of rows each second is drawn where there are twice as many"
+idx shaped 96 96 '$_ % 96 * 2'
+run data show idx path="$PWD" images=shaped labels=one --pictures
+is "$(first 1)" "0 4 8 12" "so it is of columns"
 printf 'a,b,c,y\n1,2,3,no\n4,5,6,yes\n7,8,9,no\n' >three.csv
 run data show table path="$PWD/three.csv" target=y test_fraction=0 --pictures --limit 3
 is "$(tr -d ' \n' <out | grep -o '"values":\[[-0-9.,e]*\]' | sort -u | wc -l | tr -d ' ')" 3 \
@@ -155,6 +167,9 @@ masked="npy path=masked num_classes=14 shuffle=false"
 }
 perl -e 'binmode STDOUT; print pack "C*", map { $_ * 3 } 0 .. 63' | npy many/x.npy '(2, 4, 8, 1)'
 perl -e 'binmode STDOUT; print pack "C*", map({ 2 * $_ } 0 .. 31), map { 2 * $_ + 1 } 0 .. 31' | npy many/y.npy '(2, 4, 8)'
+run data show npy path=masked num_classes=14 shuffle=false --pictures --limit 2 --from 2
+is "$(tr -d ' \n' <out | grep -o '"first":2\|"target":"[^"]*"' | tr '\n' ' ')" \
+    '"first":2 "target":"38%7" "target":"100%9" ' "for screens they say which they are"
 run data show npy path=many num_classes=64 shuffle=false --color always
 is "$(tail -n 6 out | sed 's/\x1b\[[0-9;]*m//g; s/██//g' | awk '{ print $1 "-" $NF, length <= 58 }' | tr '\n' ' ')" \
     "1-12 1 13-23 1 24-34 1 35-45 1 46-56 1 57-63 1 " "swatches of the classes of all samples go on in the next line"

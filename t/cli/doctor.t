@@ -114,6 +114,72 @@ if unshare -rm mount -t tmpfs none /sys/fs/cgroup 2>/dev/null; then
 else
     for one in 1 2 3 4 5; do skip "no mounts of its own ($one)"; done
 fi
+
+# What it says of the time that the group has, and of a disk that is nearly full.
+# small SIZE: doctor where runs/ is on a disk of SIZE; cpus TEXT: with that as cpu.max
+small() {
+    # shellcheck disable=SC2016
+    unshare -rm sh -c 'mount -t tmpfs -o size="$1" none runs && head -c "$3" /dev/zero >runs/kept && exec "$2" doctor --json' \
+        sh "$1" "$etude" "$2" >out 2>err
+}
+cpus() {
+    # shellcheck disable=SC2016
+    unshare -rm taskset -c "$2" sh -c 'mount -t tmpfs none /sys/fs/cgroup && echo "$1" >/sys/fs/cgroup/cpu.max &&
+        exec "$2" doctor --json' sh "$1" "$etude" >out 2>err
+}
+if unshare -rm mount -t tmpfs none /sys/fs/cgroup 2>/dev/null; then
+    mkdir runs
+    before=$problems
+    small 40m 1000000
+    found disk problem "runs, runs: 40.9 MB free" "a disk with 41 MB left is a problem"
+    is "$(tr -d ' \n' <out | cut -c1-14)" "{\"problems\":$((before + 1))," "which counts"
+    found disk problem "remove old runs" "and has an advice"
+    small 1g 900000000
+    found disk note "runs, runs: 17" "one with 170 MB of 1 GB is noted"
+    is "$(tr -d ' \n' <out | cut -c1-14)" "{\"problems\":$before," "and is no problem"
+    # shellcheck disable=SC2016
+    unshare -rm sh -c 'mount -t tmpfs -o ro none runs && exec "$1" doctor --json' sh "$etude" >out 2>err
+    found disk problem "runs, runs, cannot be written" "nor can one be used that is read-only"
+    rmdir runs
+    cpus "75000 100000" "$one"
+    found processors note "allows the time of 0.75 of them" "a limit of the group's time is told"
+    for none in "max 100000" "150000 100000"; do
+        cpus "$none" "$one"
+        grep -qF "allows the time of" out
+        is $? 1 "of one processor $none is none"
+    done
+else
+    for one in 1 2 3 4 5 6 7 8 9; do skip "no mounts of its own ($one)"; done
+fi
+
+# Where things are, by what the environment and the configuration say.
+for xdg in "" "$dir/x"; do
+    XDG_STATE_HOME=$xdg XDG_CACHE_HOME=$xdg run doctor --json
+    found disk ok "the list of runs, ${xdg:-$HOME/.local/state}/etude: " "the list of runs is in ${xdg:+XDG_STATE_HOME}${xdg:-HOME}"
+    found disk ok "the cache, ${xdg:-$HOME/.cache}/etude: " "so is the cache"
+done
+XDG_STATE_HOME=$dir/one XDG_CACHE_HOME=$dir/two ETUDE_CACHE_DIR='' run doctor --json
+found disk ok "the list of runs, $dir/one/etude: " "each has its own"
+found disk ok "the cache, $dir/two/etude: " "and an empty ETUDE_CACHE_DIR says nothing"
+XDG_STATE_HOME=$dir/here/and/there run doctor --json
+found disk ok "the list of runs, $dir/here/and/there/etude: " "folders need not be there yet"
+printf 'color: never\nui: {plot: block}\n' >config/config.yaml
+run doctor --json
+found config ok "$dir/config/config.yaml is read" "the configuration that is read is named"
+is "$(grep -c 'is read"' out)" 1 "and no other"
+found terminal ok "charts are drawn in blocks" "charts are drawn as it says"
+found terminal ok "no colours" "in its colours"
+printf 'ui:\n  plott: braille\ncolour: never\n' >config/config.yaml
+run doctor
+is "$(sed -n 's/.*config.yaml:\([0-9]*\): .*/\1/p' out | sort | tr '\n' ' ')" "2 3 " "each line that is wrong is told"
+is "$(grep -c '^config' out)" 1 "below one heading"
+says out "$((before + 2)) problems" "and counted"
+rm config/config.yaml
+printf 'viewer %040d a\noperator %040d b\n' 1 2 >config/authorized_keys
+chmod 600 config/authorized_keys
+run doctor --json
+found keys ok "authorized_keys lets 2 in" "who is let in is counted"
+rm config/authorized_keys
 run doctor now
 exits 64 "an operand: exit 64"
 finish
