@@ -329,13 +329,14 @@ cli_complete_keys(const struct cli_typed *t, bool bare)
     struct cli_typed value = *t;
     struct place p = {.table = t->keys ? t->keys : et_recipe_table};
     char prefix[KEY_BYTES] = "", name[KEY_BYTES];
-    const char *at = t->word, *equals = strchr(t->word, '='), *dot;
+    const char *const start = t->word + t->fixed; /* behind "--unset=" */
+    const char *at = start, *equals = strchr(start, '='), *dot;
     while ((dot = strchr(at, '.')) && (!equals || dot < equals)) {
         if (!enter(t, &p, at, (size_t)(dot - at)))
             return;
         at = dot + 1;
     }
-    snprintf(prefix, sizeof prefix, "%.*s", (int)(at - t->word), t->word);
+    snprintf(prefix, sizeof prefix, "%.*s", (int)(at - start), start);
     if (!equals) {
         offer_below(t, &p, prefix, bare);
         return;

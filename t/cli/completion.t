@@ -36,6 +36,8 @@ offers "etude --progress=p" --progress=plain
 offers "etude train --color a" auto always
 offers "etude train --run-na" --run-name
 offers "etude train r.yaml --unset optimizer.ne" optimizer.nesterov
+offers "etude train r.yaml --unset=optimizer.ne" --unset=optimizer.nesterov
+offers "etude train r.yaml --unset=checkpoint.k" --unset=checkpoint.keep
 includes "etude train --" --dry-run "a command has its options"
 lacks "etude validate --" --dry-run "and no other's"
 includes "etude train --" --on "and where it may be run"
