@@ -133,6 +133,65 @@ offers "etude train l.yaml model.layers.0.conv2d=f"
 run train l.yaml model.layers.0.conv2d.kernel=5 --dry-run
 exits 0 "a key of a layer may be set"
 
+# What a part is, by the recipe or by the line; the later word counts.
+offers "etude train r.yaml optimizer.name=adam optimizer.bet" optimizer.betas=
+offers "etude train r.yaml optimizer=adam optimizer.name=sgd optimizer.bet"
+offers "etude train r.yaml optimizer=nothing optimizer.nest" optimizer.nesterov=
+offers "etude train r.yaml optimizers=adam optimizer.bet"
+offers "etude train -m fashion_mnist optimizer.nest" optimizer.nesterov=
+offers "etude train r.yaml --run-name x optimizer=adam optimizer.bet" optimizer.betas=
+offers "etude train r.yaml model.hid" model.hidden=
+offers "etude train r.yaml model=gpt2 model.hid"
+offers "etude train r.yaml optim" optimizer. optimizer=
+offers "etude train r.yaml --unset optim" optimizer. optimizer
+offers "etude train r.yaml --unset=optim" --unset=optimizer. --unset=optimizer
+offers "etude train r.yaml checkpoin" checkpoint.
+offers "etude train r.yaml --unset checkpoin" checkpoint. checkpoint
+offers "etude train r.yaml train_data.shuffle=" train_data.shuffle=true train_data.shuffle=false
+offers "etude train r.yaml train_data.spl" train_data.split=
+offers "etude train r.yaml train_data.split=" train_data.split=train train_data.split=test
+offers "etude train r.yaml train_data.path="
+offers "etude train r.yaml optimizer=ada" optimizer=adam optimizer=adamw
+offers "etude train r.yaml algorithms.mixup.alpha="
+offers "etude train r.yaml scheduler.0.name=cosine" scheduler.0.name=cosine scheduler.0.name=cosine_warm_restarts \
+    scheduler.0.name=cosine_with_warmup scheduler.0.name=cosine_with_cooldown
+offers "etude train r.yaml loggers.jso" loggers.jsonl. loggers.jsonl=
+
+# Options: how they are written, and which have a value.
+offers "etude train --run_na" --run_name
+offers "etude train --json="
+offers "etude train --directory=sub r.yaml see" seed=
+offers "etude -C sub train r.yaml optimizer.bet" optimizer.betas=
+offers "etude train --alg=mix" --alg=mixup
+offers "etude train --on="
+offers "etude train --module_mode speedup/bert_m" speedup/bert_medium speedup/bert_mild
+offers "etude explain label-smoo" :recipes
+offers "etude explain label_smoo" label_smoothing :recipes
+offers "etude runs --sort="
+offers "etude train r.yaml --quiet see" seed=
+offers "etude train r.yaml --every 2s see" seed=
+offers "etude train r.yaml --every=2s see" seed=
+
+# Operands: whole words, and as many as there may be.
+offers "etude weights conv "
+offers "etude weights fff "
+offers "etude weights ls x y" :files :folders
+offers "etude show brisk-otter "
+offers "etude validate r.yaml see" seed= :recipes
+offers "etude data inspect bible_kjv seq_len=8 spl" split=
+offers "etude completion bash "
+offers "etude help train "
+offers "etude train dir=x/r.yaml see" seed=
+
+# Quotes and backslashes, as a shell reads them.
+printf 'seed: 3\nmodel: {name: mlp, hidden: 16, layers: 1}\n' >'back\slash.yaml'
+printf 'seed: 3\nmodel: {name: mlp, hidden: 16, layers: 1}\n' >'a "b".yaml'
+offers "etude train 'back\\slash.yaml' model.hid" model.hidden=
+offers "etude train back\\\\slash.yaml model.hid" model.hidden=
+offers "etude train \"a \\\"b\\\".yaml\" model.hid" model.hidden=
+offers "etude train 'a \"b\".yaml' model.hid" model.hidden=
+offers "etude   train    r.yaml    see" seed=
+
 # Lines that are odd.
 offers "etude train 'a b.yaml' see" seed=
 offers 'etude train a\ b.yaml se"e' seed=
