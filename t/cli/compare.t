@@ -68,7 +68,8 @@ prints compare-seeds-best-json "in JSON as well" compare "$@" --json
 # ---- the picture ----
 
 run compare "$@" --svg front.svg
-is "$code $(grep -c '<circle stroke=' front.svg)" "0 5" "--svg draws without --pareto: over the time"
+is "$code $(grep -c '<circle stroke=' front.svg) $(grep -c '<path class="m"' front.svg)" "0 5 1" \
+    "--svg draws without --pareto: over the time, with the front"
 (
     trap '' XFSZ
     ulimit -f 1
