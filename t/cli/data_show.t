@@ -281,4 +281,21 @@ for name in resiz resizes 3 center_crop,flip; do
     run data show three.yaml --without $name
     exits 64 "$name names no transform: exit 64"
 done
+
+# ---- inspect ----
+
+for n in 32 33; do
+    perl -e 'binmode STDOUT; print pack "C*", 0 .. 65' | npy large/x.npy '(66, 1, 1, 1)'
+    perl -e 'binmode STDOUT; print pack "C*", map { $_ % $ARGV[0] } 0 .. 65' $n | npy large/y.npy '(66,)'
+    run data inspect npy path=large num_classes=$n
+    is "$(grep -c '^label ' out) $(grep -c "66 of 1 x 1, 1 channel, $n classes" out)" "$((n == 32 ? 32 : 0)) 1" \
+        "up to 32 kinds are listed, of $n $([ $n = 32 ] && echo all || echo none)"
+    run data inspect npy path=large num_classes=$n --limit 3
+    is "$(grep -c '^read  *3$' out)" 1 "so many samples are read as the limit says"
+done
+for words in "ls x" "inspect idx x" "show idx eval_data x"; do
+    # shellcheck disable=SC2086
+    run data $words
+    exits 64 "data $words has one operand too many: exit 64"
+done
 finish
