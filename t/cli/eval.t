@@ -67,4 +67,38 @@ exits 66 "a name that no run has: exit 66"
 says err "nobody" "and a sentence"
 run eval nowhere.yaml
 says err "cannot read nowhere.yaml" "what looks like a recipe's path is one"
+
+# Each checkpoint is evaluated as it was when it was saved.
+run train one.yaml --run_name each --run_directory runs/each --progress none max_duration=4ba eval_interval=1ba \
+    checkpoint.interval=1ba checkpoint.keep=-1 optimizer.lr=0.7
+# saved BATCH: what the run has recorded of its evaluation then
+saved() {
+    grep '"ev":"eval"' runs/each/metrics.jsonl | grep "\"ba\":$1[,}]" |
+        sed 's|.*"metrics/eval/CrossEntropy":\([0-9.e+-]*\).*|\1|' | awk '{ printf "%.4f", $1 }'
+}
+# entropy: what the last evaluation printed
+entropy() {
+    sed -n 's|^metrics/eval/CrossEntropy ||p' out | awk '{ printf "%.4f", $1 }'
+}
+for batch in 1 2 3 4; do
+    at=$(ls -d runs/each/checkpoints/step-*$batch)
+    run eval "$at"
+    is "$code $(entropy)" "0 $(saved $batch)" "a run's checkpoint of batch $batch is what it was"
+    run eval one.yaml --load "$at"
+    is "$code $(entropy)" "0 $(saved $batch)" "so it is with --load"
+done
+is "$(for batch in 1 2 3 4; do saved $batch; echo; done | sort -u | wc -l)" 4 "each of them is another"
+run eval runs/each
+is "$(entropy)" "$(saved 4)" "a run is its last checkpoint"
+run eval one.yaml --load runs/each
+is "$(entropy)" "$(saved 4)" "with --load, too"
+run eval runs/each load.path="$(ls -d runs/each/checkpoints/step-*2)"
+is "$(entropy)" "$(saved 4)" "load.path of its recipe is not asked for"
+run eval one.yaml load.path="$(ls -d runs/each/checkpoints/step-*2)"
+is "$(entropy)" "$(saved 2)" "that of a recipe is"
+run eval one.yaml load.path="$(ls -d runs/each/checkpoints/step-*2)" --load "$(ls -d runs/each/checkpoints/step-*3)"
+is "$(entropy)" "$(saved 3)" "but for --load"
+run eval runs/each eval_data.0.num_samples=8 eval_data.0.label=less
+is "$code $(cut -d' ' -f1 out | tr '\n' ' ')" "0 metrics/less/Accuracy metrics/less/CrossEntropy " \
+    "a run's recipe may be changed for it"
 finish

@@ -53,9 +53,30 @@ run export runs/there --to svg --metrics nothing
 exits 65 "no such numbers: exit 65"
 run export runs/there --to csv -o no/such/place
 exits 73 "a place that is none: exit 73"
+ln -s /dev/full full.csv
+run export runs/there --to csv -o full.csv
+exits 73 "a device that takes no more: exit 73"
+[ -L full.csv ]
+ok $? "is not taken away"
+(
+    trap '' XFSZ
+    ulimit -f 1
+    run export runs/there --to csv -o half.csv
+    exit "$code"
+)
+is "$? $(ls half.csv 2>/dev/null)" "73 " "half a file is not left: exit 73"
+"$etude" export runs/there --to csv >/dev/full 2>err
+is $? 73 "nor is it a success to print half: exit 73"
+run export runs/there --to tensorboard --quiet -o quiet
+is "$code $(cat out) $(ls quiet | grep -c tfevents)" "0  1" "--quiet says nothing of the folder"
+rm -r runs/there/tb
+run export runs/there --to tensorboard
+is "$code $(cat out) $(ls runs/there/tb | grep -c tfevents)" "0 $dir/runs/there/tb 1" "without -o it is tb/ of the run"
 printf 'no log' >runs/there/events.log
 run export runs/there --to csv -o broken.csv
 exits 65 "a log that is none: exit 65"
 ls broken.csv >/dev/null 2>&1
 is $? 2 "and leaves no half of a file"
+run export runs/there --to tensorboard -o broken
+exits 65 "nor does TensorBoard have anything of it: exit 65"
 finish
