@@ -44,7 +44,9 @@ i=0
 while [ $i -lt 30 ]; do echo "key$i: 1" >>r.yaml; i=$((i + 1)); done
 run validate r.yaml
 is "$(grep -c '^etude: error' err)" 20 "at most 20 are told"
-says err "more error" "and that there are more"
+says err "etude: 11 more errors" "and how many more there are"
+run validate r.yaml --json
+is "$(wc -l <err) $(grep -c '^{"code":"E1' err)" "20 20" "in JSON these alone"
 
 run train good.yaml optimizer.lrr=1
 exits 65 "an override that fits nothing: exit 65"
@@ -118,4 +120,43 @@ printf 'max_duration: 1ep\nmodel: "a\033[2Jb"\n' >r.yaml
 run validate r.yaml
 grep -q "$(printf '\033')" err
 is $? 1 "no escape of a recipe reaches the terminal"
+
+# ---- messages: of which level they are shown, and where ----
+
+# An evaluation of a model at its start warns.
+warns() { # HOW-MANY ARGS...: so many warnings are shown; the file of --log-file has it in any case
+    want=$1
+    shift
+    run eval good.yaml --log-file log.txt "$@"
+    is "$(grep -c 'no weights are loaded' err) $(grep -c '^etude: warn: no weights are loaded' log.txt)" "$want 1" \
+        "eval $*: $want on the screen, one in the file"
+    rm log.txt
+}
+warns 1
+warns 0 -q
+warns 1 -v --log-level warn
+warns 0 --log-level error
+warns 1 --log-level debug
+warns 1 -q --log-level info
+warns 1 --json
+# Of an error debugging has where it was said.
+for how in "0" "0 -v" "1 -vv" "1 --log-level debug" "0 --log-level info" "0 -vv --log-level info"; do
+    # shellcheck disable=SC2086
+    run eval good.yaml --load nobody ${how#?}
+    is "$(grep -c 'etude: debug: said at ' err)" "${how%% *}" "${how#?}: ${how%% *} line of where an error was said"
+done
+run eval good.yaml --json
+is "$(sed -E 's/"t":[0-9]+[.][0-9]{3},/"t":T,/' err)" \
+    '{"t":T,"level":"warn","ev":"log","text":"no weights are loaded: this is the model at its start"}' \
+    "with --json a message is a line of JSON"
+run validate good.yaml seed=x --log-file log.txt
+is "$(cat log.txt)" "$(cat err)" "an error is in the file as it is on the screen"
+run validate good.yaml seed=x --color always --log-file log.txt
+is "$(sed 's/\x1b\[[0-9;]*m//g' err | tail -n 1)" "$(tail -n 1 log.txt)" "but for its colour"
+is "$(grep -c "$(printf '\033\[1;31m')error$(printf '\033\[0m') E1203" err) $(grep -c "$(printf '\033')" log.txt)" "1 0" "which is red, on a screen"
+run train good.yaml --run_directory /proc/none --progress none
+says err "hint: df and ls -ld show" "what cannot be written has a hint"
+ETUDE_DEVICE=cuda run eval good.yaml
+says err "hint: " "so has a device that is not there"
+is "$code $(grep -c 'error E7003' err)" "69 1" "exit 69"
 finish
