@@ -26,7 +26,7 @@ metrics: [Accuracy, CrossEntropy]
 optimizer:
   name: adamw
   lr: 0.01
-  weight_decay: 0.3
+  weight_decay: 0.35
   groups:
     - {match: fc1.bias, weight_decay: 0, scheduler: [constant, {name: step, step_size: 2ba}]}
     - {match: weight, lr: 0.5x}
@@ -47,6 +47,15 @@ prints explained-apart "what cannot be known without the data is said" --ascii e
     train_data='{name: idx, path: nowhere, batch_size: 8}'
 prints explained-apart-json "in JSON as well" explain all.yaml --json \
     train_data='{name: idx, path: nowhere, batch_size: 8}'
+prints explained-curve "a rate that is small, falls by half and ends within an epoch is drawn from 0" \
+    --ascii explain all.yaml max_duration=56sp optimizer.lr=1.25e-05 scheduler='{name: linear, alpha_f: 0.5}'
+prints explained-long "a long run has its length below" \
+    --ascii explain all.yaml max_duration=1234567ba scheduler='{name: cosine_warm_restarts, t_0: 0.4dur}'
+run explain all.yaml max_duration=7ba --json
+is "$(grep -c '"batches_per_epoch": null' out) $(grep -c '"batches": 7' out)" "1 1" "a run in batches has no epochs to tell"
+mkdir user && echo 'ui: {plot: block}' >user/config.yaml
+ETUDE_CONFIG_DIR=$dir/user prints explained-blocks "the configuration has it drawn in blocks" \
+    explain all.yaml scheduler='[{name: cosine_warm_restarts, t_0: 2ba}, {name: linear}]' max_duration=9ba
 for name in sam swa; do
     prints explained-$name-json "whether $name may be switched while a run goes on" explain $name --json
 done
