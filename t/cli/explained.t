@@ -51,7 +51,7 @@ prints explained-curve "a rate that is small, falls by half and ends within an e
     --ascii explain all.yaml max_duration=56sp optimizer.lr=1.25e-05 scheduler='{name: linear, alpha_f: 0.5}'
 prints explained-long "a long run has its length below" \
     --ascii explain all.yaml max_duration=1234567ba scheduler='{name: cosine_warm_restarts, t_0: 0.4dur}'
-run explain all.yaml max_duration=7ba --json
+run explain all.yaml max_duration=7ba scheduler=constant --json
 is "$(grep -c '"batches_per_epoch": null' out) $(grep -c '"batches": 7' out)" "1 1" "a run in batches has no epochs to tell"
 mkdir user && echo 'ui: {plot: block}' >user/config.yaml
 ETUDE_CONFIG_DIR=$dir/user prints explained-blocks "the configuration has it drawn in blocks" \
