@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,6 +145,9 @@ cli_launch_read(struct cli *c, int64_t nproc_wanted, struct etd_launch *l)
     if (code == CLI_OK)
         code = find_number(c, "--master_port", o->master_port, port_names, 1, false,
                            &port);
+    if (code == CLI_OK && port.value > UINT16_MAX)
+        code = cli_fail(c, CLI_E_VALUE, NULL, "%s: expected a port <= %d, got '%ld'",
+                        source(&port), UINT16_MAX, port.value);
     if (code == CLI_OK && !world.source)
         code = read_slurm(c, &nproc, &node, &world, &base);
     if (code != CLI_OK)

@@ -24,6 +24,13 @@ run launch -n 0 true
 exits 64 'no ranks at all: exit 64'
 run launch -n 2 --timeout soon true
 exits 64 'a timeout that is none: exit 64'
+run launch --master_port 65536 true
+exits 64 'a port that is none: exit 64'
+says "--master_port: expected a port <= 65535, got '65536'" 'and who said it'
+MASTER_PORT=70000 run launch true
+exits 64 'so is one of the environment'
+run launch --master_port 65535 true
+exits 0 'the last port is one'
 run launch --run_name x true
 exits 64 'options of train are not for it'
 
