@@ -88,6 +88,9 @@ OMP_NUM_THREADS=1 run doctor --json
 one=$(taskset -pc $$ | sed 's/.*: //; s/[,-].*//')
 OMP_NUM_THREADS=1 taskset -c "$one" "$etude" doctor --json >out 2>err
 found processors ok "this process may use 1;" "what a process may use of the processors is told"
+found processors ok "$(getconf _NPROCESSORS_ONLN), of which" "so is how many there are"
+found memory ok "$(awk '/^MemTotal:/ { b = $2 * 1024; g = b / 1e9
+    if (g < 1000) printf "%.*f GB, ", g < 10 ? 2 : g < 100 ? 1 : 0, g }' /proc/meminfo)" "and how much memory"
 grep -qF OMP_NUM_THREADS out
 is $? 1 "and OMP_NUM_THREADS that is all of them is as it should be"
 ETUDE_CACHE_DIR="$dir/kept" run doctor --json
