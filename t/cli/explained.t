@@ -78,6 +78,20 @@ prints explained-option "an option has who takes it" explain label_smoothing.smo
 prints explained-options "all of them" explain max_norm
 prints explained-options-json "in JSON as well" explain max_norm --json
 
+# ---- algorithms, by a pattern ----
+
+# named PATTERN: the names of those that fit it
+named() {
+    "$etude" algorithms "$1" | sed -n 's/^\([a-z][a-z0-9_]*\)  *[^ ].*/\1/p' | tr '\n' ' '
+}
+is "$(named 'em?')" "ema " "a ? in a pattern is any letter"
+is "$(named '[ms][iw]*')" "mixup swa " "brackets are one of several"
+is "$(named 'cut*')" "cutmix cutout " "a * is anything"
+is "$(named '*_smoothing')" "label_smoothing " "also before the end"
+is "$(named mooth)" "label_smoothing " "a part of a name needs none"
+is "$(named ema)" "ema " "nor does a name"
+prints explained-algorithm "options have their defaults, or must be given" algorithms gradient_clipping
+
 # ---- estimate ----
 
 # What does not depend on the device, and on what its kernels are.
