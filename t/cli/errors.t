@@ -159,4 +159,24 @@ says err "hint: df and ls -ld show" "what cannot be written has a hint"
 ETUDE_DEVICE=cuda run eval good.yaml
 says err "hint: " "so has a device that is not there"
 is "$code $(grep -c 'error E7003' err)" "69 1" "exit 69"
+
+# ---- screens that cannot be shown ----
+
+for size in 80 80x x24 0x24 80x0 80x24x 1e2x24; do
+    run runs --dump-screen "$size"
+    is "$code $(grep -c "expected WxH such as 80x24, got '$size'" err)" "64 1" "--dump-screen $size is refused: exit 64"
+done
+run train good.yaml --run_directory shown --run_name shown --progress none
+for words in "compose --keys j" "attach shown --at 3"; do
+    # shellcheck disable=SC2086
+    run $words
+    is "$code $(grep -c -- '--keys and --at go with --dump-screen' err)" "64 1" "$words without a size: exit 64"
+done
+for words in attach "attach shown" compose; do
+    # shellcheck disable=SC2086
+    run $words
+    is "$code $(grep -c "^etude: error E1103: ${words%% *} needs a terminal that can place its cursor" err)" "64 1" \
+        "$words needs a terminal: exit 64"
+    says err "hint: --dump-screen 80x24 prints the screen" "or a size"
+done
 finish
