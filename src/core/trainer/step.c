@@ -107,7 +107,8 @@ note_plan(struct et_trainer *t)
 {
     struct et_plan_info *most = &t->measured.train, now;
     et_graph_last_plan(t->state.graph, &now);
-    if (now.slab_bytes + now.workspace_bytes >= most->slab_bytes + most->workspace_bytes)
+    if (now.slab_bytes + now.workspace_bytes >=
+        most->slab_bytes + most->workspace_bytes)
         *most = now;
 }
 
