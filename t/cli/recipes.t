@@ -13,6 +13,11 @@ recipe user/recipes mine "Mine, on a line."
 recipe user/recipes deep/mine "Mine, further in."
 recipe user/recipes wine "My own wine."
 recipe user/recipes .hidden "Hidden."
+recipe user/recipes deep/.hidden "Hidden."
+recipe user/recipes deep/er/mine "Too deep."
+recipe user/recipes "" "Without a name."
+recipe user/recipes a "The first of all."
+recipe first/etude/recipes a "Another."
 recipe user/recipes twice "The user's."
 recipe first/etude/recipes twice "The first folder's."
 recipe first/etude/recipes once "The first folder's."
@@ -35,12 +40,13 @@ is "$(title deep/mine)" "Mine, further in." "one in a folder with that"
 is "$(title wine)" "My own wine." "one that is called as an installed one stands for it"
 is "$("$etude" recipes | grep -c '^wine ')" 1 "and once"
 is "$(title twice)" "The user's." "the user's own go before all others"
+is "$("$etude" recipes | grep -c '^a ')" 1 "and once, the first of the list, too"
 is "$(title once)" "The first folder's." "a folder of XDG_DATA_DIRS before the next"
 is "$(title last)" "The second folder's." "whose others are there"
 is "$(title third)" "The third folder's." "as those behind an empty name are"
 is "$("$etude" recipes | grep -c '^plain *$\|^empty *$')" 2 "where the first line is no remark there is no title"
 is "$(title marks)" 'Marked \x1b[1m.' "what would move the terminal is shown"
-is "$("$etude" recipes | grep -c '^[.]hidden\|^other')" 0 "neither hidden files nor those of another name are recipes"
+is "$("$etude" recipes | grep -c 'Hidden\|^other\|Too deep\|Without')" 0 "neither hidden files nor those of another name are recipes"
 run recipes --json
 is "$(tr -d '\n' <out | grep -o '"name": "once",[^}]*' | tr -s ' ')" \
     "\"name\": \"once\", \"title\": \"The first folder's.\", \"path\": \"$dir/first/etude/recipes/once.yaml\" " \
@@ -50,7 +56,7 @@ for one in "mine Mine, on a line." "deep/mine Mine, further in." "wine My own wi
     run recipes "${one%% *}"
     is "$(head -n 1 out)" "# ${one#* }" "${one%% *} is found there"
 done
-for name in .hidden deep/ deep/.. deep/mine/x /mine "" ./mine mine.yaml; do
+for name in .hidden deep/ deep/.. deep/.hidden deep/er/mine deep/mine/x /mine "" ./mine mine.yaml; do
     run recipes "$name"
     is "$code $(wc -c <out)" "66 0" "'$name' is not found: exit 66"
 done
