@@ -101,4 +101,7 @@ is "$(entropy)" "$(saved 3)" "but for --load"
 run eval runs/each eval_data.0.num_samples=8 eval_data.0.label=less
 is "$code $(cut -d' ' -f1 out | tr '\n' ' ')" "0 metrics/less/Accuracy metrics/less/CrossEntropy " \
     "a run's recipe may be changed for it"
+run eval one.yaml --load ""
+says err "an empty path is neither a run's directory nor a checkpoint" "--load '' names nothing, and not what is in /"
+exits 66 "which is not there: exit 66"
 finish

@@ -79,6 +79,9 @@ eti_origin_find(struct et_ctx *cx, const char *text, struct eti_origin_run *out)
     char path[ETI_RUN_PATH], folder[ETI_RUN_PATH];
     size_t n = strlen(text);
     *out = (struct eti_origin_run){0};
+    if (n == 0) /* not /checkpoints */
+        return ET_FAIL(cx, ET_ENOENT,
+                       "an empty path is neither a run's directory nor a checkpoint");
     while (n > 1 && text[n - 1] == '/')
         n--;
     if (n >= sizeof path)
