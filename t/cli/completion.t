@@ -174,7 +174,7 @@ offers "etude train r.yaml --every=2s see" seed=
 
 # Operands: whole words, and as many as there may be.
 offers "etude weights conv "
-offers "etude weights fff "
+offers "etude weights xport "
 offers "etude weights ls x y" :files :folders
 offers "etude show brisk-otter "
 offers "etude validate r.yaml see" seed= :recipes
