@@ -12,7 +12,7 @@ offers() {
     line=$1
     shift
     : >want
-    "$etude" __complete --line "$line" >out 2>err
+    "$etude" __complete --line "$line" >out 2>err || echo "exit $?" >>out
     cut -f1 out | sort >got
     [ $# = 0 ] || printf '%s\n' "$@" | sort >want
     cmp -s got want
@@ -161,7 +161,6 @@ offers "etude train r.yaml loggers.jso" loggers.jsonl. loggers.jsonl=
 offers "etude train --run_na" --run_name
 offers "etude train --json="
 offers "etude train --directory=sub r.yaml see" seed=
-offers "etude -C sub train r.yaml optimizer.bet" optimizer.betas=
 offers "etude train --alg=mix" --alg=mixup
 offers "etude train --on="
 offers "etude train --module_mode speedup/bert_m" speedup/bert_medium speedup/bert_mild
@@ -184,12 +183,17 @@ offers "etude help train "
 offers "etude train dir=x/r.yaml see" seed=
 
 # Quotes and backslashes, as a shell reads them.
-printf 'seed: 3\nmodel: {name: mlp, hidden: 16, layers: 1}\n' >'back\slash.yaml'
-printf 'seed: 3\nmodel: {name: mlp, hidden: 16, layers: 1}\n' >'a "b".yaml'
-offers "etude train 'back\\slash.yaml' model.hid" model.hidden=
-offers "etude train back\\\\slash.yaml model.hid" model.hidden=
-offers "etude train \"a \\\"b\\\".yaml\" model.hid" model.hidden=
-offers "etude train 'a \"b\".yaml' model.hid" model.hidden=
+# (Of a recipe that is not found any optimizer's keys are offered.)
+for name in 'back\slash.yaml' 'a "b".yaml' "it's.yaml" -odd.yaml sub/own.yaml; do cp r.yaml "./$name"; done
+offers "etude train 'back\\slash.yaml' optimizer.bet"
+offers "etude train back\\\\slash.yaml optimizer.bet"
+offers "etude train \"a \\\"b\\\".yaml\" optimizer.bet"
+offers "etude train 'a \"b\".yaml' optimizer.bet"
+offers "etude train \"it's.yaml\" optimizer.bet"
+offers "etude train -- -odd.yaml optimizer.bet"
+offers "etude -C sub train own.yaml optimizer.bet"
+offers "etude -C sub train r.yaml optimizer.bet" optimizer.betas=
+offers "etude -m fashion_mnist_" fashion_mnist_resnet20
 offers "etude   train    r.yaml    see" seed=
 
 # Lines that are odd.
