@@ -90,6 +90,22 @@ write_many(void)
     write_classes("b-many", label, class, N, CLASSES, NULL);
 }
 
+/* 12 classes with names: shares of all with names take 63 columns. */
+static void
+write_named(void)
+{
+    enum { CLASSES = 12 };
+    static const char *const names[CLASSES] = {"ant",  "bee", "cow", "dog",
+                                               "eel",  "fox", "gnu", "hen",
+                                               "ibex", "jay", "koi", "owl"};
+    int32_t label[2 * CLASSES], class[2 * CLASSES];
+    for (int i = 0; i < 2 * CLASSES; i++) {
+        label[i] = i % CLASSES;
+        class[i] = (i < CLASSES ? i : i + i % 5) % CLASSES;
+    }
+    write_classes("j-named", label, class, 2 * CLASSES, CLASSES, names);
+}
+
 /* Two masks of three classes, the second the worse one. */
 static void
 write_masks(void)
@@ -146,13 +162,14 @@ write_tokens(const char *name, int classes)
     eti_predictions_release(&all);
 }
 
+/* The last one stands where the worst one does. */
 static void
 write_values(void)
 {
-    static const float value[] = {-1, 2, 2.5F, 4, 7},
-                       target[] = {-3, 2.5F, 1, 4.25F, 8};
+    static const float value[] = {-.75F, 2, 2.5F, 4, 7, -.8F};
+    static const float target[] = {-3, 2.5F, 1, 4.25F, 8, -3};
     struct eti_predictions all = {.cx = cx};
-    need(cx, eti_predictions_add_values(&all, value, target, 5, 1));
+    need(cx, eti_predictions_add_values(&all, value, target, 6, 1));
     need(cx, eti_predictions_keep(&all, folder, "f-values"));
     eti_predictions_release(&all);
 }
@@ -186,6 +203,13 @@ write_tracked(void)
         need(cx, eti_tracked_write(cx, folder, "g-tracked", &b));
         if (k == 0) /* and beside predictions */
             need(cx, eti_tracked_write(cx, folder, "a-few", &b));
+        if (k == 1) { /* two, of classes without names */
+            b.names = NULL;
+            b.desc.shape[0] = b.image_desc.shape[0] = 2;
+            need(cx, eti_tracked_write(cx, folder, "k-numbers", &b));
+            b.names = names;
+            b.desc.shape[0] = b.image_desc.shape[0] = N;
+        }
     }
 }
 
@@ -288,7 +312,8 @@ walk_few(struct tui_results *r)
 {
     shows(r, 36, 120, true, "few: all panels");
     shows(r, 50, 200, false, "few: names have room");
-    shows(r, 12, 36, true, "few: where names have no room");
+    shows(r, 12, 31, true, "few: names just have room");
+    shows(r, 12, 30, true, "few: names have no room");
     press(r, TUI_DO_everywhere_left, 9);
     press(r, TUI_DO_everywhere_up, 9);
     shows(r, 12, 36, false, "few: the first pair");
@@ -328,8 +353,12 @@ walk_others(struct tui_results *r)
     press(r, TUI_DO_everywhere_right, 24);
     press(r, TUI_DO_everywhere_down, 24);
     shows(r, 24, 24, true, "many: the last where few have room");
+    press(r, TUI_DO_everywhere_left, 18);
+    shows(r, 24, 24, true, "many: the first one left of what was there");
+    press(r, TUI_DO_everywhere_right, 18);
+    shows(r, 24, 24, true, "many: the first one right of what was there");
     press(r, TUI_DO_everywhere_left, 20);
-    shows(r, 24, 24, false, "many: one left of what was there");
+    shows(r, 24, 24, false, "many: one far left of what was there");
     press(r, TUI_DO_results_panel, 1);
     shows(r, 8, 60, false, "many: a table with little room");
     press(r, TUI_DO_everywhere_last, 1);
@@ -363,6 +392,13 @@ walk_others(struct tui_results *r)
     shows(r, 30, 100, true, "tracked masks: large");
     press(r, TUI_DO_results_data, 1);
     shows(r, 8, 70, false, "damaged: why");
+    press(r, TUI_DO_results_data, 1);
+    r->panel = TUI_RESULTS_CONFUSION;
+    shows(r, 6, 57, false, "named: names before signs");
+    shows(r, 6, 56, false, "named: numbers before shares");
+    press(r, TUI_DO_results_data, 1);
+    shows(r, 9, 100, false, "numbers: two samples, one below the other");
+    shows(r, 15, 100, false, "numbers: two samples, where more have room");
     press(r, TUI_DO_results_data, 1);
     shows(r, 24, 80, false, "few: again");
     press(r, TUI_DO_results_panel, 1);
@@ -413,6 +449,8 @@ walk_predicting(struct tui_results *r)
     wait_for(r);
     is_str(r->app->message, "- has predicted its eval_data", "that it did is told");
     shows(r, 10, 50, false, "predicted: what came is shown");
+    press(r, TUI_DO_everywhere_down, 1);
+    shows(r, 10, 50, false, "predicted: without a list there is a next one");
     press(r, TUI_DO_results_predict, 1);
     wait_for(r);
     is_str(r->app->message, "x no room for .", "that it could not is told, and why");
@@ -462,6 +500,7 @@ main(int argc, char **argv)
     write_values();
     write_tracked();
     write_tracked_masks();
+    write_named();
     write_text("i-damaged.csv", "this, is\nno, prediction\n");
     json_object_set_new(facts, "name", json_string("wry-ibis"));
     tui_results_open(r, app, facts);
