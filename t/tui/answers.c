@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* answers.c: whole screens of a run's results, of each kind of answer. No two values
  * are alike: classes have other numbers of samples, samples other losses, pictures
- * other sides. t/tui/answers.txt has them after keys; ETUDE_UPDATE=1 writes it anew,
- * for a person to look at.
+ * other sides. t/tui/answers.txt has them after keys (whole.h).
  *
  * `etude predict`, which a key starts, is this program once more. */
 #include "config.h"
@@ -16,6 +15,7 @@
 
 #include "t/data/fixture.h"
 #include "t/tap.h"
+#include "t/tui/whole.h"
 #include "t/unit/store.h"
 #include "tui/glyphs.h"
 #include "tui/results.h"
@@ -24,9 +24,6 @@ enum { SIDE_H = 2, SIDE_W = 3, NOWHERE = -1 };
 static const char folder[] = "predictions";
 
 static struct et_ctx *cx;
-static FILE *written;    /* what t/tui/answers.txt is to be */
-static char *wanted;     /* and is */
-static const char *rest; /* of it */
 
 /* ---- the data ---- */
 
@@ -252,21 +249,6 @@ write_text(const char *name, const char *text)
 
 /* ---- what is compared ---- */
 
-/* A test, NAME: TEXT is what the file has behind "## NAME". */
-static void
-compare(const char *name, const char *text)
-{
-    char head[128];
-    fprintf(written, "## %s\n%s\n", name, text);
-    snprintf(head, sizeof head, "## %s\n", name);
-    const char *at = strstr(rest, head);
-    const char *from = at ? at + strlen(head) : "";
-    const char *end = strstr(from, "\n## ");
-    const size_t n = end ? (size_t)(end - from) : strlen(from) - (*from != '\0');
-    if (!ok(at && n == strlen(text) && strncmp(from, text, n) == 0, "%s", name))
-        diag("\n%s\nwas to be\n%.*s", text, (int)n, from);
-}
-
 /* The screen of R, its message, and what the bar says of its keys; with roles. */
 static void
 shows(struct tui_results *r, int rows, int cols, bool with_roles, const char *name)
@@ -274,14 +256,13 @@ shows(struct tui_results *r, int rows, int cols, bool with_roles, const char *na
     static const enum tui_action keys[] = {TUI_DO_results_panel, TUI_DO_results_only,
                                            TUI_DO_results_data, TUI_DO_results_predict};
     struct tui_grid g;
-    char *text, message[300];
-    size_t n;
+    char message[300];
     r->app->grid.rows = rows;
     r->app->grid.cols = cols;
     need(cx, tui_grid_init(&g, cx, &tui_glyphs_ascii, rows, cols));
     const struct tui_pane p = tui_pane_of(&g);
     tui_results_draw(r, &p);
-    FILE *f = open_memstream(&text, &n);
+    FILE *f = whole_text();
     tui_grid_print(&g, f);
     if (with_roles)
         tui_grid_print_roles(&g, f);
@@ -292,9 +273,7 @@ shows(struct tui_results *r, int rows, int cols, bool with_roles, const char *na
         fprintf(f, " %s", !hint ? "as always" : *hint ? hint : "-");
         fputs(i + 1 < sizeof keys / sizeof *keys ? "," : "\n", f);
     }
-    fclose(f);
-    compare(name, text);
-    free(text);
+    whole_is(name);
     tui_grid_release(&g);
 }
 
@@ -463,28 +442,14 @@ walk_predicting(struct tui_results *r)
 int
 main(int argc, char **argv)
 {
-    char dir[] = "/tmp/etude-answers.XXXXXX", path[PATH_MAX];
-    char *text;
-    size_t n;
+    char dir[] = "/tmp/etude-answers.XXXXXX";
     struct et_alloc_stats stats;
     struct tui_app *app = calloc(1, sizeof *app);
     struct tui_results *r = calloc(1, sizeof *r);
-    const char *src = getenv("ET_SRCDIR");
     if (argc > 2)
         return predict(argv[2]);
-    if (!realpath(src ? src : ".", path) || !mkdtemp(dir) || !app || !r ||
-        et_ctx_new(&cx) != ET_OK)
-        bail("no folder");
-    strcat(path, "/t/tui/answers.txt");
-    FILE *f = fopen(path, "r");
-    wanted = calloc(1, 1 << 20);
-    rest = wanted;
-    if (f && wanted)
-        wanted[fread(wanted, 1, (1 << 20) - 1, f)] = '\0';
-    if (f)
-        fclose(f);
-    written = open_memstream(&text, &n);
-    if (chdir(dir) != 0 || !wanted || !written)
+    whole_open("answers");
+    if (!app || !r || et_ctx_new(&cx) != ET_OK || !mkdtemp(dir) || chdir(dir) != 0)
         bail("no folder");
     app->cx = cx;
     json_t *facts = json_pack("{s:s}", "directory", ".");
@@ -508,14 +473,7 @@ main(int argc, char **argv)
     walk_others(r);
     tui_results_close(r);
     json_decref(facts);
-    fclose(written);
-    if (getenv("ETUDE_UPDATE")) {
-        FILE *out = fopen(path, "w");
-        if (!out || fputs(text, out) < 0 || fclose(out) != 0)
-            bail("cannot write %s", path);
-    }
-    free(text);
-    free(wanted);
+    whole_close();
     if (chdir("/") != 0)
         bail("cannot leave");
     store_remove(dir);
