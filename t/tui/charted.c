@@ -39,6 +39,13 @@ run(void)
     return m;
 }
 
+static void
+end(struct made *m, const char *state)
+{
+    json_object_set_new(m->source.facts, "state", json_string(state));
+    made_state(m, state);
+}
+
 /* 100 batches of 400: all series that the usual charts have. */
 static struct made *
 trained(void)
@@ -183,13 +190,13 @@ show_scales(void)
     made_free(&m);
     m = one_series("loss/train/total", 100, burst);
     shows(m, 0, 12, 60, "a loss that bursts");
-    made_state(m, "diverged");
+    end(m, "diverged");
     shows(m, 0, 12, 60, "a loss that bursts, of a run that diverged");
     struct tui_view v = made_view(m);
     v.m->chart[0].is_log = true;
     shows(m, 0, 12, 60, "logarithmic, it has the range of its usual values");
-    made_state(m, "running");
-    shows(m, 0, 12, 60, "that of a run that goes on has all of them");
+    end(m, "stopped");
+    shows(m, 0, 12, 60, "that of a run that was stopped has all of them");
     made_free(&m);
     m = one_series("loss/train/total", 35, none_at_times);
     v = made_view(m);
