@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* offers.c: whole menus and questions (offers.txt, see whole.h), what is selected in
+ * them after keys and clicks, and all that the palette offers. `etude config set`,
+ * which it starts, is this program once more. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/config/settings.h"
+#include "t/tap.h"
+#include "t/tui/made.h"
+#include "t/tui/whole.h"
+#include "t/unit/store.h"
+
+enum { ROWS = 20, COLS = 70 };
+
+static struct et_ctx *cx;
+static struct tui_popup p;
+static char told[200]; /* by callbacks */
+
+static void
+tell(const char *what, int id)
+{
+    snprintf(told + strlen(told), sizeof told - strlen(told), "%s%s %d",
+             *told ? ", " : "", what, id);
+}
+
+static void
+is_told(const char *want, const char *name)
+{
+    is_str(told, want, "%s", name);
+    told[0] = '\0';
+}
+
+static void
+done_with(struct tui_app *app, void *data, int id, const char *text)
+{
+    (void)app, (void)data;
+    tell(*text ? text : "done", id);
+}
+
+static void
+moved_to(struct tui_app *app, int id)
+{
+    (void)app;
+    tell("at", id);
+}
+
+static void
+turned_by(struct tui_app *app, void *data, int by)
+{
+    (void)app, (void)data;
+    tell("turned", by);
+}
+
+static void
+press(const char *keys)
+{
+    for (int key; (key = tui_keys_next(&keys)) > 0;)
+        tui_popup_key(&p, NULL, key);
+}
+
+/* What P draws over a screen of small letters. */
+static void
+shows(int rows, int cols, bool with_roles, const char *name)
+{
+    struct tui_grid g;
+    if (tui_grid_init(&g, cx, &tui_glyphs_ascii, rows, cols) != ET_OK)
+        bail("no memory");
+    const struct tui_pane all = tui_pane_of(&g);
+    for (int y = 0; y < rows; y++)
+        for (int x = 0; x < cols; x++)
+            tui_put_ch(&all, y, x, 'a' + (unsigned)(x + y) % 26, TUI_TEXT, 0);
+    tui_popup_draw(&p, &all);
+    FILE *f = whole_text();
+    tui_grid_print(&g, f);
+    if (with_roles)
+        tui_grid_print_roles(&g, f);
+    whole_is(name);
+    tui_grid_release(&g);
+}
+
+static void
+menu(const char *title, const struct tui_item *item, int n)
+{
+    if (tui_popup_menu(&p, cx, title, item, n) != ET_OK)
+        bail("no menu");
+    p.done = done_with;
+    p.moved = moved_to;
+    told[0] = '\0';
+}
+
+/* ---- menus ---- */
+
+static void
+show_menus(void)
+{
+    static const struct tui_item brief[] = {
+        {.text = "first", .is_heading = true},
+        {.id = 3, .key = 'p', .text = "pause it", .note = "p"},
+        {.id = 4,
+         .key = TUI_K_PGUP,
+         .text = "stop it, and the runs behind it",
+         .note = "^S"},
+        {.id = 5, .text = "kill it", .why = "it has ended"},
+        {.text = "then", .is_heading = true},
+        {.id = 6,
+         .text = "a very long name of what is to be done, which is wide",
+         .note = "all"},
+    };
+    static const struct tui_item texts[] = {
+        {.id = 1, .text = "one", .note = "etude algo calm-heron mixup on alpha=0.2"},
+        {.id = 2, .key = 'x', .text = "number two", .note = "brief"},
+        {.id = 3, .text = "3", .note = "", .why = "not now"},
+    };
+    menu("take one", brief, 6);
+    shows(ROWS, COLS, true, "a menu");
+    shows(ROWS, 40, false, "a menu where not all of it has room");
+    press("<down><down><up>");
+    is_told("at 4, at 5, at 4", "what is selected is told once");
+    press("<enter>");
+    is_told("done 4", "enter takes it");
+    menu("take one", brief, 6);
+    press("<down><down><enter>");
+    ok(p.kind == TUI_MENU, "what cannot be taken is not");
+    is_told("at 4, at 5", "and stays selected");
+    press("<down>");
+    is_told("at 6", "a heading is stepped over");
+    press("<up><up><up><up><up>");
+    is_int(p.list.at, 1, "up ends at the first that can be taken");
+    told[0] = '\0';
+    press("<esc>");
+    is_told("at -1", "esc is told as well");
+    menu("with texts", texts, 3);
+    tui_popup_line(&p, "These are the commands: %s.", "each does what its row says");
+    tui_popup_line(&p, "%s", "");
+    tui_popup_line(&p, "A line that is much longer than the screen has columns, which "
+                       "is why it goes on in the next one.");
+    press("<down>");
+    shows(ROWS, COLS, true, "a menu whose notes are texts");
+    shows(8, COLS, false, "in few rows the lines above are cut");
+    tui_popup_close(&p);
+}
+
+/* 30 items with two words each. */
+static int
+many(struct tui_item *item)
+{
+    static const char *const what[] = {"Loss", "rate", "loss of eval"};
+    int n = 0;
+    for (int i = 0; i < 30; i++) {
+        if (i % 15 == 0) {
+            item[n] = (struct tui_item){.is_heading = true};
+            snprintf(item[n++].text, sizeof item->text, "group %d", i / 15);
+        }
+        item[n] = (struct tui_item){.id = 100 + i, .is_held = i % 5 == 4};
+        snprintf(item[n].text, sizeof item->text, "%s %d", what[i % 3], i);
+        snprintf(item[n].note, sizeof item->note, "note%d", i % 2);
+        snprintf(item[n++].mid, sizeof item->mid, i % 4 ? "leads to %d" : "", i);
+    }
+    return n;
+}
+
+static void
+offer_many(bool wide)
+{
+    struct tui_item item[40];
+    menu("look among them", item, many(item));
+    p.filters = true;
+    p.wide = wide;
+    tui_popup_sift(&p);
+}
+
+/* A click at the row that is Y below the first item of P. */
+static void
+click(int y)
+{
+    tui_popup_click(&p, NULL, p.area.y + p.first_row + y, p.area.x + 3);
+}
+
+static void
+show_filters(void)
+{
+    offer_many(true);
+    shows(30, 90, false, "a wide menu");
+    for (int i = 0; i < 15; i++)
+        press("<down>");
+    shows(30, 90, true, "scrolled");
+    told[0] = '\0';
+    click(0);
+    is_told("done 106", "a click takes what is seen there");
+    offer_many(true);
+    press("LOSS note1");
+    shows(30, 90, true, "what has both words, wherever they stand");
+    press("<down><down>");
+    press("<bksp><bksp><bksp><bksp><bksp>");
+    is_int(p.list.at, 1, "what is typed selects the first again");
+    press("of eval 29");
+    shows(30, 90, false, "one is left");
+    press("x");
+    shows(30, 90, false, "none is left");
+    press("<enter>");
+    ok(p.kind == TUI_MENU, "of which none can be taken");
+    tui_popup_close(&p);
+    offer_many(false);
+    press("loss of eval ");
+    shows(30, 60, false, "a menu that filters: what begins so comes first");
+    press("2<down>");
+    told[0] = '\0';
+    tui_popup_click(&p, NULL, p.area.y - 1, p.area.x);
+    ok(p.kind == TUI_MENU, "a click on the border does nothing");
+    tui_popup_click(&p, NULL, p.area.y - 2, p.area.x);
+    ok(p.kind == TUI_NO_POPUP, "one beside it leaves the menu");
+    is_told("at -1", "which is told");
+    offer_many(false);
+    for (int i = 0; i < 40; i++)
+        press("<down>");
+    is_int(p.list.at, p.list.n - 1, "down ends at the last");
+    press("rate");
+    p.list.at = p.list.n;
+    tui_popup_sift(&p);
+    is_int(p.list.at, p.list.n - 1, "what was selected behind the last is the last");
+    tui_popup_close(&p);
+}
+
+/* ---- questions ---- */
+
+static const char *
+must_be(void *data, const char *text, char *buf)
+{
+    if (strcmp(text, data) == 0)
+        return NULL;
+    snprintf(buf, 160, "it has to be %s", (const char *)data);
+    return buf;
+}
+
+static void
+show_questions(void)
+{
+    static char right[] = "owl", wrong[] = "yak";
+    char text[200];
+    tui_popup_prompt(&p, cx, "what", "a text that is there already, and quite wide");
+    shows(ROWS, COLS, true, "a question with an answer");
+    press("<ctrl-u>no");
+    shows(ROWS, COLS, false, "which stays as wide when it is cleared");
+    tui_popup_prompt(&p, cx, "its name", "ow");
+    tui_popup_line(&p,
+                   "A sentence above what is asked for, wider than all else in it.");
+    p.done = done_with;
+    p.check = must_be;
+    p.data = wrong;
+    p.check_data = right;
+    shows(ROWS, COLS, true, "a question whose answer will not do");
+    told[0] = '\0';
+    press("<enter>");
+    is_told("", "which is not taken");
+    press("l<enter>");
+    is_told("owl 0", "the right one is");
+    tui_popup_prompt(&p, cx, "turn", "ab");
+    p.done = done_with;
+    p.turned = turned_by;
+    press("<up><down><up><enter>");
+    is_told("turned -1, turned 1, turned -1, ab 0", "up and down turn");
+    memset(text, 'w', sizeof text);
+    snprintf(text + 180, 20, " end");
+    tui_popup_prompt(&p, cx, "much", text);
+    shows(ROWS, COLS, false, "an answer of several rows");
+    shows(6, COLS, false, "where there is no room it has one");
+    tui_popup_close(&p);
+}
+
+/* ---- the palette ---- */
+
+static void
+write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0)
+        bail("cannot write %s", path);
+}
+
+/* All that M's palette offers, held back or not. */
+static void
+lists(struct made *m, const char *name)
+{
+    const struct tui_popup *all = &m->app->popup;
+    FILE *f = whole_text();
+    for (int i = 0; i < all->n_items; i++) {
+        const struct tui_item *item = &all->item[i];
+        if (item->is_heading)
+            fprintf(f, "%s\n", item->text);
+        else
+            fprintf(f, " %c %s | %s | %s\n", item->is_held ? '-' : '+', item->text,
+                    item->mid, item->note);
+    }
+    whole_is(name);
+}
+
+static void
+says(struct made *m, const char *keys, const char *want, const char *name)
+{
+    m->app->message[0] = '\0';
+    made_press(m, keys);
+    is_str(m->app->message, want, "%s", name);
+}
+
+/* What is being saved has been: the message is WANT. */
+static void
+ends(struct made *m, const char *want, const char *name)
+{
+    for (int i = 0; i < 600 && !tui_palette_tick(m->app); i++)
+        usleep(10000);
+    is_str(m->app->message, want, "%s", name);
+}
+
+static void
+test_palette(void)
+{
+    const char *path[ETI_LAYERS] = {NULL, "config.yaml", NULL};
+    struct et_diagnostics errors = {0};
+    struct eti_config *config = NULL;
+    struct made *m =
+        made_run(cx, "{\"name\": \"brisk-otter\", \"state\": \"running\"}");
+    mkdir("themes", 0700);
+    write_text("themes/dusk.yaml", "ground: dark\n");
+    write_text("themes/light.yaml", "ground: light\n");
+    write_text("themes/notes.txt", "\n");
+    write_text("config.yaml", "ui: {plot: ascii}\n");
+    store_run("calm-heron", 1, "finished");
+    store_run("wry-ibis", 3, "failed");
+    store_run("old-yak", 2, "stopped");
+    if (eti_config_load(cx, path, &config, &errors) != ET_OK)
+        bail("no settings: %s", et_error_get(cx)->message);
+    made_open(m, TUI_IN_monitor, 24, 80);
+    m->app->config.settings = config;
+    m->app->config.themes = "themes";
+    made_press(m, ":");
+    lists(m, "what the palette offers in Monitor");
+    made_press(m, "<esc>3:");
+    lists(m, "and in Runs");
+    made_press(m, "ui.plot<enter>");
+    is_str(m->app->popup.title, "ui.plot", "a setting is asked for");
+    is_str(m->app->popup.field.text, "ascii", "with its value");
+    made_press(m, "<esc>");
+    made_press(m, ":old-yak<enter>");
+    ok(strstr(m->app->message, "runs/old-yak/events.log: ") != NULL,
+       "the run that was chosen is to be watched");
+    says(m, ":theme light<enter>", "", "a theme that is chosen is saved");
+    ends(m, "ui.theme: light", "which is told when it is done");
+    says(m, ":progress<enter><ctrl-u>never<enter>", "", "and so is a setting");
+    ends(m, "progress: never, from the next start on", "which holds later");
+    made_press(m, ":color<enter><ctrl-u>purple<enter>");
+    ends(m, "x no such value: purple", "what cannot be saved is told, and why");
+    is_int(m->app->message_role, TUI_BAD, "as what is bad");
+    made_press(m, "2:logarithmic or lin<enter>");
+    ok(tui_app_state(m->app, TUI_IN_monitor) != NULL, "a command of here is done here");
+    made_press(m, "3:smooth more<enter>");
+    is_int(tui_app_place(m->app), TUI_IN_monitor,
+           "one of another screen is done there");
+    made_press(m, "3:");
+    store_remove("runs/wry-ibis");
+    says(m, "wry-ibis<enter>", "! wry-ibis is not there any more",
+         "one that is gone meanwhile is not");
+    made_free(&m);
+    eti_config_free(&config);
+}
+
+/* `etude config set PATH VALUE`. */
+static int
+save(const char *value)
+{
+    if (strcmp(value, "purple") != 0)
+        return 0;
+    fprintf(stderr, "no such value: %s\n", value);
+    return 1;
+}
+
+int
+main(int argc, char **argv)
+{
+    struct et_alloc_stats stats;
+    char dir[] = "/tmp/etude-offers.XXXXXX";
+    if (argc == 5)
+        return save(argv[4]);
+    setenv("TZ", "UTC", 1);
+    whole_open("offers");
+    if (et_ctx_new(&cx) != ET_OK || !mkdtemp(dir) || chdir(dir) != 0)
+        bail("no folder");
+    setenv("XDG_STATE_HOME", dir, 1);
+    setenv("XDG_DATA_HOME", dir, 1);
+    setenv("XDG_DATA_DIRS", dir, 1);
+    show_menus();
+    show_filters();
+    show_questions();
+    test_palette();
+    whole_close();
+    if (chdir("/") != 0)
+        bail("cannot leave");
+    store_remove(dir);
+    et_alloc_get_stats(cx, &stats);
+    is_int((int64_t)stats.live, 0, "nothing is left behind");
+    et_ctx_free(&cx);
+    return done();
+}
