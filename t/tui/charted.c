@@ -40,6 +40,15 @@ run(void)
 }
 
 static void
+say(struct made *m, const char *name, double value)
+{
+    struct et_log_entry e = {.value = value};
+    snprintf(e.name, sizeof e.name, "%s", name);
+    m->at.ba++;
+    made_say(m, ET_RECORD_BATCH, 0, NULL, &e, 1);
+}
+
+static void
 end(struct made *m, const char *state)
 {
     json_object_set_new(m->source.facts, "state", json_string(state));
@@ -92,6 +101,13 @@ show_usual(void)
     shows(m, 2, 3, 27, "two metrics: no room for the second");
     shows(m, 3, 12, 50, "a metric that begins at zero");
     shows(m, 4, 12, 50, "a metric of bytes");
+    v.m->chart[1].is_chosen = true;
+    snprintf(v.m->chart[1].name[0], ET_METRIC_NAME, "metrics/eval/Accuracy");
+    snprintf(v.m->chart[1].name[1], ET_METRIC_NAME, "lr-SGD/group0");
+    shows(m, 1, 6, 60, "a metric, and what is none");
+    snprintf(v.m->chart[1].name[1], ET_METRIC_NAME, "metrics/train/other");
+    say(m, "metrics/train/other", .125);
+    shows(m, 1, 6, 60, "two metrics of two sets");
     v.m->chart[0].is_log = true;
     shows(m, 0, 14, 80, "the loss, logarithmic");
     shows(m, 0, 14, 37, "the loss, logarithmic, where there is little room");
@@ -171,6 +187,12 @@ none_at_times(int i)
 }
 
 static double
+tiny(int i)
+{
+    return 1e-7 * (12.345 + .0001 * i);
+}
+
+static double
 small(int i)
 {
     return 1e-6 * (12 + i % 4);
@@ -205,6 +227,9 @@ show_scales(void)
     made_free(&m);
     m = one_series("lr-x", 30, small);
     shows(m, 2, 8, 60, "values with a power of ten");
+    made_free(&m);
+    m = one_series("metrics/eval/tiny", 30, tiny);
+    shows(m, 1, 8, 60, "values whose digits have no room beside their power");
     made_free(&m);
     m = one_series("memory/peak_allocated_mem", 10, megabytes);
     shows(m, 4, 8, 60, "a few megabytes");
@@ -248,15 +273,6 @@ show_rival(void)
 
 /* ---- which metrics ---- */
 
-static void
-say(struct made *m, const char *name, double value)
-{
-    struct et_log_entry e = {.value = value};
-    snprintf(e.name, sizeof e.name, "%s", name);
-    m->at.ba++;
-    made_say(m, ET_RECORD_BATCH, 0, NULL, &e, 1);
-}
-
 /* The first names of the charts, "+" before a second one. */
 static void
 charts_are(struct made *m, const char *want, const char *name)
@@ -296,6 +312,7 @@ test_spare(void)
     charts_are(m, "loss/train/total - - loss/other memory/x",
                "a chart that was emptied stays empty");
     tui_chart_turn_axis(v.m, v.model);
+    tui_chart_turn_axis(v.m, v.model);
     MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/epochs", 4},
              {"run/epoch_batches", 10});
     const enum tui_axis turned = v.m->axis;
@@ -307,6 +324,13 @@ test_spare(void)
        "where no chart has the focus the first is meant");
     v.m->focus = TUI_M_CHART + 2;
     ok(tui_chart_focused(v.m) == &v.m->chart[2], "else the one that has it");
+    made_free(&m);
+    m = run();
+    say(m, "loss/train/total", 1);
+    say(m, "lr-SGD", .1);
+    say(m, "l2_norm/grad/global", 3);
+    charts_are(m, "loss/train/total - lr-SGD+l2_norm/grad/global - -",
+               "what is the second of a chart is shown already");
     made_free(&m);
 }
 

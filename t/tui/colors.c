@@ -117,9 +117,9 @@ test_inks(void)
         {"1 bold underline", 0xcd0000, 1, 1, TUI_BOLD | TUI_UNDERLINE},
         {"1 faint reverse bold", 0xcd0000, 1, 1, TUI_FAINT | TUI_REVERSE | TUI_BOLD},
     };
-    static const char *const wrong[] = {"256",     "-1",     "'#12345'",
-                                        "123456",  "purple", "102030/256",
-                                        "1 blink", "''",     "1 bold, faint"};
+    static const char *const wrong[] = {
+        "256",     "-1", "'#12345'",      "123456", "purple",  "102030/256",
+        "1 blink", "''", "1 bold, faint", "12x",    "1x2 bold"};
     char folder[] = "/tmp/etude-theme.XXXXXX", path[sizeof folder + 16];
     struct tui_theme t, dark;
     struct et_diagnostics errors = {0};
@@ -151,6 +151,74 @@ test_inks(void)
     rmdir(folder);
 }
 
+/* Reads FOLDER/NAME.yaml, which has TEXT. */
+static et_status
+read_own(struct tui_theme *t, const char *folder, const char *name, const char *text)
+{
+    char path[64];
+    struct et_diagnostics errors = {0};
+    snprintf(path, sizeof path, "%s/%s.yaml", folder, name);
+    FILE *f = fopen(path, "w");
+    fprintf(f, "%s\n", text);
+    fclose(f);
+    et_status status = tui_theme_load(cx, t, folder, name, &errors);
+    et_error_clear(cx);
+    unlink(path);
+    return status;
+}
+
+/* What a file of the user's begins with, and what it keeps of that. */
+static void
+test_own(void)
+{
+    char folder[] = "/tmp/etude-theme.XXXXXX", text[64];
+    struct tui_theme t, dark, light;
+    struct et_diagnostics errors = {0};
+    int differ = 0, n = 0;
+    if (!mkdtemp(folder) || tui_theme_load(cx, &dark, NULL, "dark", &errors) != ET_OK ||
+        tui_theme_load(cx, &light, NULL, "light", &errors) != ET_OK)
+        bail("no theme");
+    for (int i = 0; i < TUI_ROLES; i++) {
+        snprintf(text, sizeof text, "%s: 9", tui_role_word((enum tui_role)i));
+        if (read_own(&t, folder, "own", text) != ET_OK)
+            bail("%s", text);
+        differ += t.ink[i].attr != dark.ink[i].attr || t.ink[i].index != 9;
+        n += t.ink[i].attr != 0;
+    }
+    ok(differ == 0 && n > 0, "a colour without attributes keeps those of each role");
+    is_int(read_own(&t, folder, "own", "ground: grey"), ET_EINVAL,
+           "a ground is dark or light");
+    is_int(read_own(&t, folder, "own", "ground: light\ngood: 9"), ET_OK,
+           "a theme for a light ground is read");
+    ok(t.is_light && t.ink[TUI_BAD].rgb == light.ink[TUI_BAD].rgb &&
+           light.ink[TUI_BAD].rgb != dark.ink[TUI_BAD].rgb,
+       "which begins as light does");
+    is_int(read_own(&t, folder, "dark", "good: 9"), ET_OK,
+           "a dark of one's own is read");
+    is_int(t.ink[TUI_GOOD].index, 9, "in place of ours");
+    if (read_own(&t, folder, "own", "good: 9 reverse faint") != ET_OK)
+        bail("no theme");
+    struct tui_paint p = tui_theme_paint(&t, TUI_DEPTH_256, TUI_GOOD, TUI_ON_CHIP);
+    ok(p.bg == 9 && p.attr == TUI_FAINT, "a chip is not reversed once more");
+    p = tui_theme_paint(&t, TUI_DEPTH_8, TUI_GOOD, TUI_ON_CHIP);
+    is_int(p.bg, 1, "of 8 colours its ground is one of them");
+    p = tui_theme_paint(&t, TUI_DEPTH_16, TUI_GOOD, TUI_ON_SELECT);
+    is_int(p.attr, TUI_REVERSE, "what is selected is not faint");
+    is_int(dark.ink[TUI_TEXT].index, -1, "the text is the terminal's own");
+    p = tui_theme_paint(&dark, TUI_DEPTH_256, TUI_TEXT, TUI_ON_POPUP);
+    is_int(p.fg, dark.ink[TUI_SELECT_TEXT].index,
+           "but on a pop-up, which has a ground");
+    p = tui_theme_paint(&dark, TUI_DEPTH_16, TUI_TEXT, TUI_ON_POPUP);
+    ok(p.fg == -1 && p.bg == -1, "which it has not in 16 colours");
+    is_str(tui_level_text(ET_LOG_ERROR, "error is near"), "is near",
+           "an error does not say twice that it is one");
+    is_str(tui_level_text(ET_LOG_WARN, "error is near"), "error is near",
+           "what is none keeps its words");
+    is_str(tui_level_text(ET_LOG_ERROR, "errors are near"), "errors are near",
+           "and so does another word");
+    rmdir(folder);
+}
+
 static void
 test_color(void)
 {
@@ -165,6 +233,9 @@ test_color(void)
     setenv("NO_COLOR", "1", 1);
     ok(!tui_has_color(ETI_COLOR_AUTO, 256), "NO_COLOR");
     ok(tui_has_color(ETI_COLOR_ALWAYS, 256), "--color always is stronger");
+    setenv("CLICOLOR_FORCE", "1", 1);
+    ok(!tui_has_color(ETI_COLOR_AUTO, 256), "and CLICOLOR_FORCE weaker");
+    unsetenv("CLICOLOR_FORCE");
     unsetenv("NO_COLOR");
     setenv("TERM", "dumb", 1);
     ok(!tui_has_color(ETI_COLOR_AUTO, 8), "TERM=dumb");
@@ -262,6 +333,7 @@ main(void)
     test_theme();
     test_paint();
     test_inks();
+    test_own();
     test_color();
     test_terminals();
     test_backgrounds();
