@@ -200,6 +200,8 @@ show_filters(void)
     is_int(p.list.at, 1, "what is typed selects the first again");
     press("of eval 29");
     shows(30, 90, false, "one is left");
+    press("<ctrl-u>eva los 5");
+    shows(30, 90, true, "each word is marked where it stands");
     press("x");
     shows(30, 90, false, "none is left");
     press("<enter>");
