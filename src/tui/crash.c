@@ -7,6 +7,7 @@
 
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -125,11 +126,12 @@ die(int number)
 static void
 tell(int number)
 {
+    const int was = errno; /* of a call that the program has not looked at yet */
     for (int i = 0; i < TOLD; i++)
         if (told[i].number == number)
             atomic_fetch_or(&c.flags, (int)told[i].what);
-    if (write(c.wake[1], "", 1) < 0)
-        return; /* it is full: somebody will look */
+    (void)!write(c.wake[1], "", 1); /* where it is full somebody will look */
+    errno = was;
 }
 
 /* ---- setting up ---- */
