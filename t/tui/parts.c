@@ -195,6 +195,31 @@ show_algorithms(void)
     made_free(&m);
 }
 
+/* ---- the map of ranks ---- */
+
+/* Five ranks, each slower than the one before; the third says nothing at first, and
+ * the first is late in the end. */
+static void
+show_map(void)
+{
+    static const double own[] = {100, 104, 112, 125, 140};
+    struct made *m = run();
+    struct tui_view v = made_view(m);
+    for (int k = 0; k < 9; k++)
+        for (int r = 0; r < 5; r++)
+            if (r != 2 || k > 4)
+                MADE_SAY(m, ET_RECORD_HEALTH, r, NULL,
+                         {"own_ms", own[r] + (r == 0 && k > 7 ? 90 : 0)});
+    shows(m, tui_monitor_map, 7, 60, "map: in the order of ranks");
+    v.m->order = TUI_BY_OWN;
+    shows(m, tui_monitor_map, 7, 60, "map: in the order of their times");
+    shows(m, tui_monitor_map, 7, 59, "map: with the brief legend");
+    shows(m, tui_monitor_map, 5, 40, "map: where not all ranks have room");
+    v.m->ranks.top = 2;
+    shows(m, tui_monitor_map, 5, 40, "map: scrolled");
+    made_free(&m);
+}
+
 /* ---- bars and first lines ---- */
 
 /* Two evaluators, of which one has two metrics. */
@@ -248,6 +273,7 @@ main(void)
     show_numbers();
     show_events();
     show_algorithms();
+    show_map();
     show_bars();
     whole_close();
     test_step();
