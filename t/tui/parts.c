@@ -93,7 +93,7 @@ show_numbers(void)
     for (int i = 0; i < 20; i++) {
         made_batches(m, 1, 50 + 10 * i, 16);
         MADE_SAY(m, ET_RECORD_BATCH, 0, NULL,
-                 {"throughput/samples_per_sec", 1000. + 100 * i});
+                 {"throughput/samples_per_sec", i < 14 ? 1000 : 100. * i});
     }
     shows(m, tui_monitor_numbers, 8, 40, "numbers: how the rate went lately");
     made_free(&m);
