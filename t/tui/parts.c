@@ -101,7 +101,7 @@ show_numbers(void)
     for (int i = 0; i < 60; i++)
         made_batches(m, 1, i < 30 ? 100 : 50, 16);
     shows(m, tui_monitor_numbers, 8, 40, "numbers: how batches went lately");
-    MADE_SAY(m, ET_RECORD_HEALTH, 0, NULL, {"own_ms", 74.9}, {"data_ms", 4.9},
+    MADE_SAY(m, ET_RECORD_HEALTH, 0, NULL, {"own_ms", 74.8}, {"data_ms", 4.9},
              {"optimizer_ms", 10});
     shows(m, tui_monitor_step, 6, 80, "a step that its parts explain");
     made_free(&m);
@@ -135,6 +135,24 @@ test_step(void)
 /* ---- events and algorithms ---- */
 
 static void
+focused_events(const struct tui_view *v, const struct tui_pane *p, bool focus)
+{
+    (void)focus;
+    tui_monitor_events(v, p, true);
+}
+
+/* A note that is a warning: somebody was refused. */
+static void
+say_refused(struct made *m)
+{
+    m->at.level = ET_LOG_WARN;
+    made_say(m, ET_RECORD_COMMAND, 0, "anna: stop -> refused", NULL, 0);
+    m->at.level = ET_LOG_INFO;
+    tui_list_act(&((struct tui_monitor *)tui_app_state(m->app, TUI_IN_monitor))->events,
+                 TUI_DO_everywhere_first);
+}
+
+static void
 show_events(void)
 {
     struct made *m = run();
@@ -161,7 +179,9 @@ show_events(void)
     shows(m, tui_monitor_events, 12, 80, "events: all kinds");
     shows(m, tui_monitor_events, 12, 120, "events: with their clock");
     v.m->events.at = 4;
-    shows(m, tui_monitor_events, 4, 80, "events: scrolled");
+    shows(m, focused_events, 4, 80, "events: scrolled");
+    say_refused(m);
+    shows(m, tui_monitor_events, 2, 80, "events: a command that was refused");
     static const struct {
         const char *filter, *name;
     } rows[] = {
@@ -262,6 +282,50 @@ show_bars(void)
     made_free(&m);
 }
 
+/* Four evaluators; the second runs, of the last nothing is known. */
+static void
+show_evaluators(void)
+{
+    struct made *m = run();
+    MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/batches", 1000},
+             {"run/epoch_batches", 249});
+    for (int i = 0; i < 97; i++)
+        made_batches(m, 1, i % 10 ? 100 : 300, 8);
+    m->at.ba = 996;
+    MADE_SAY(m, ET_RECORD_EVAL, 0, "eval", {"metrics/eval/Accuracy", .5});
+    m->at.ep = 4;
+    made_say(m, ET_RECORD_EPOCH, 0, NULL, NULL, 0);
+    MADE_SAY(m, ET_RECORD_RUN, 0, "evaluating", {"eval/eval/batch", 7});
+    MADE_SAY(m, ET_RECORD_RUN, 0, "evaluating", {"eval/rare/batch", 1});
+    MADE_SAY(m, ET_RECORD_RUN, 0, "evaluating", {"eval/late/batch", 1});
+    MADE_SAY(m, ET_RECORD_EVAL, 0, "rare", {"metrics/rare/Accuracy", .25});
+    MADE_SAY(m, ET_RECORD_EVAL, 0, "late", {"metrics/late/Accuracy", .75});
+    MADE_SAY(m, ET_RECORD_RUN, 0, "evaluating", {"eval/hard/batch", 3},
+             {"eval/hard/batches", 12});
+    is_int(tui_monitor_n_bars(m->model, 50, 200), 4, "a large screen has them all");
+    is_int(tui_monitor_n_bars(m->model, 40, 120), 2, "another has two bars");
+    is_int(tui_monitor_n_bars(NULL, 50, 200), 3, "without a run it has three");
+    is_int(tui_monitor_n_bars(NULL, 10, 40), 1, "and a tiny one has one");
+    shows(m, bars, 4, 180, "evaluators: one runs");
+    shows(m, bars, 4, 100, "evaluators: not all have room");
+    made_state(m, "running");
+    made_batches(m, 2, 100, 8);
+    shows(m, bars, 4, 100, "evaluators: none runs");
+    m->source.link = TUI_LINK_ENDED;
+    MADE_SAY(m, ET_RECORD_RUN, 0, "evaluating", {"eval/hard/batch", 4});
+    shows(m, bars, 4, 100, "evaluators: one ran when all ended");
+    made_free(&m);
+    m = run();
+    MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/epochs", 1},
+             {"run/epoch_batches", 20});
+    made_batches(m, 20, 100, 8);
+    m->at.ep = 1;
+    made_say(m, ET_RECORD_EPOCH, 0, NULL, NULL, 0);
+    end(m, "finished");
+    shows(m, bars, 3, 80, "bars: the last epoch is done");
+    made_free(&m);
+}
+
 int
 main(void)
 {
@@ -275,6 +339,7 @@ main(void)
     show_algorithms();
     show_map();
     show_bars();
+    show_evaluators();
     whole_close();
     test_step();
     et_alloc_get_stats(cx, &stats);
