@@ -38,13 +38,27 @@ kept_afar(const struct etd_model *model)
     return tui_saved(model, &k) ? json_pack("{s:s}", "label", k.name) : json_null();
 }
 
+/* The greatest rate that the run came to; 0: it told of none. */
+static double
+greatest_rate(const struct etd_model *m)
+{
+    double most = 0;
+    for (int i = 0; i < m->n_series; i++) {
+        const struct etd_series *s = &m->series[i];
+        for (int k = 0; k < s->n_bins && strncmp(s->name, "lr-", 3) == 0; k++)
+            if (s->bin[k].n > 0)
+                most = fmax(most, s->bin[k].max);
+    }
+    return most;
+}
+
 /* The facts of a run whose directory is on another machine: what its records tell, and
  * the commands that somebody there can give, with the run's name. */
 static json_t *
 ending_afar(const struct tui_view *v)
 {
     const struct etd_series *s = tui_evaluated(v->model, NULL, 0);
-    const struct etd_series *lr = etd_model_series_like(v->model, "lr-");
+    const double rate = greatest_rate(v->model);
     json_t *facts = json_copy((json_t *)v->facts), *kept = kept_afar(v->model), *way;
     json_t *best = s && isfinite(s->best)
                        ? json_pack("{s:s, s:f, s:I}", "metric", s->name, "value",
@@ -52,8 +66,8 @@ ending_afar(const struct tui_view *v)
                        : json_null();
     size_t i;
     json_object_set(facts, "directory", json_object_get(facts, "name"));
-    if (lr && isfinite(lr->last))
-        json_object_set_new(facts, "greatest_lr", json_real(lr->last));
+    if (rate > 0)
+        json_object_set_new(facts, "greatest_lr", json_real(rate));
     json_t *ways = eti_ending_ways(v->app->cx, facts, kept);
     json_array_foreach(ways, i, way) if (strcmp(text_of(way, "key"), "l") != 0)
         json_object_set_new(way, "there", json_true());
