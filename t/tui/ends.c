@@ -44,6 +44,10 @@ static const char hardly[] =
     "anew, gentler\", \"there\": true, \"command\": [\"rerun\", \"calm-heron\", "
     "\"optimizer.lr=0.01\"]}]}";
 
+static const char gentler[] =
+    "{\"ways\": [{\"key\": \"r\", \"text\": \"gentler\", \"command\": [\"rerun\", "
+    "\"runs/calm-heron\"]}]}";
+
 static void
 page(const struct tui_view *v, const struct tui_pane *p, bool focus)
 {
@@ -74,7 +78,9 @@ ended(const char *state, const char *ending, int bad)
         m->at.ep = i / 10;
         m->at.t += .5;
         MADE_SAY(m, ET_RECORD_BATCH, 0, NULL,
-                 {"loss/train/total", i == bad ? NAN : 4 - i / 20.},
+                 {"loss/train/total", i == bad  ? NAN
+                                      : i == 35 ? 1.5
+                                                : 4 - i / 20.},
                  {"lr-SGD/group0", i < 30 ? .1 : .05});
         if (i % 10 == 0)
             made_say(m, ET_RECORD_EPOCH, 0, NULL, NULL, 0);
@@ -220,8 +226,17 @@ test_others(void)
 {
     struct made *m = ended("finished", all_of_it, 0);
     struct tui_view v = made_view(m);
+    ok(tui_ending_hint(v.m, TUI_DO_ending_resume) == NULL,
+       "the bar says as always how it goes on");
+    made_press(m, "y");
+    is_str(
+        m->app->message,
+        "copied: calm-heron: finished; best metrics/eval/Accuracy .8750; loss 2.0000; "
+        "etude train --resume calm-heron max_duration=8ep 'note=(a)'; etude rerun "
+        "calm-heron load.path=old/ep4 seed=4; etude logs calm-heron 'a b'",
+        "y copies what came out, and the ways on");
     m->app->config.is_readonly = true;
-    made_press(m, "r");
+    made_press(m, "R");
     is_int(m->app->popup.kind, TUI_NO_POPUP, "who only watches starts nothing");
     ok(strncmp(m->app->message, "! nothing is started: ", 22) == 0, "which is said");
     m->app->config.is_readonly = false;
@@ -230,6 +245,17 @@ test_others(void)
     tui_ending_forget(v.m);
     ok(!v.m->ending && !v.m->hides_ending && v.m->ways.at == 0,
        "the next end is shown from its first way on");
+    made_free(&m);
+    m = ended("diverged", gentler, 0);
+    v = made_view(m);
+    is_str(tui_ending_hint(v.m, TUI_DO_ending_resume), "gentler",
+           "or that it begins anew, gentler");
+    json_object_set_new(m->source.facts, "reason", json_string("the loss is NaN"));
+    made_press(m, "y");
+    is_str(m->app->message,
+           "copied: calm-heron: diverged, the loss is NaN; loss 2.0000; etude rerun "
+           "calm-heron",
+           "why it ended is copied, too");
     made_free(&m);
     m = ended("failed", hardly, 0);
     v = made_view(m);
