@@ -370,6 +370,59 @@ test_palette(void)
     eti_config_free(&config);
 }
 
+/* ---- pages of ways on ---- */
+
+/* The row of M's screen that has TEXT; -1: none has. */
+static int
+row_of(struct made *m, const char *text)
+{
+    const char *screen = made_screen(m), *at = strstr(screen, text);
+    int row = at ? 0 : -1;
+    for (; at && screen < at; screen++)
+        row += *screen == '\n';
+    return row;
+}
+
+static void
+no_history(const struct tui_source *s, int64_t *done, int64_t *all)
+{
+    (void)s;
+    *done = *all = 0;
+}
+
+static void
+test_ways(void)
+{
+    struct made *m = made_run(cx, "{\"name\": \"calm-yak\"}");
+    struct tui_source_class class = *m->source.class;
+    class.progress = no_history;
+    m->source.class = &class;
+    made_open(m, TUI_IN_monitor, 24, 80);
+    m->source.link = TUI_LINK_CONNECTING;
+    snprintf(m->source.code, sizeof m->source.code, "LOST");
+    snprintf(m->source.said, sizeof m->source.said, "nobody listens");
+    m->source.retry = tui_now(m->app) - 5;
+    ok(row_of(m, " nobody listens; it is tried again in 0 s") > 0,
+       "a try that is late is not one of before");
+    const struct tui_mouse click = {
+        .y = row_of(m, "the workers: t tests one"), .x = 8, .what = TUI_CLICK};
+    tui_app_mouse(m->app, &click);
+    is_int(tui_app_place(m->app), TUI_IN_workers, "a click on a way takes it");
+    made_press(m, "2");
+    MADE_SAY(m, ET_RECORD_RUN, 0, "running", {"run/batches", 4});
+    ok(row_of(m, "has not answered") < 0,
+       "a run of which something was seen stays, while its link is tried again");
+    m->source.is_refused = true;
+    ok(row_of(m, "cannot be shown") < 0, "and when it is refused later");
+    m->app->source = NULL;
+    m->app->config.recent = "Lately: calm-heron.";
+    is_int(row_of(m, " Lately: calm-heron."),
+           row_of(m, "attach to another machine") + 2,
+           "without a run it is said where to begin");
+    m->app->source = &m->source;
+    made_free(&m);
+}
+
 /* `etude config set PATH VALUE`. */
 static int
 save(const char *value)
@@ -398,6 +451,7 @@ main(int argc, char **argv)
     show_filters();
     show_questions();
     test_palette();
+    test_ways();
     whole_close();
     if (chdir("/") != 0)
         bail("cannot leave");
