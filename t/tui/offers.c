@@ -423,6 +423,59 @@ test_ways(void)
     made_free(&m);
 }
 
+/* ---- help ---- */
+
+static void
+helps(struct made *m, int rows, int cols, const char *keys, const char *name)
+{
+    tui_app_resize(m->app, rows, cols);
+    made_press(m, keys);
+    fputs(made_screen(m), whole_text());
+    whole_is(name);
+}
+
+/* A click at the line that has TEXT, in the half that begins at column X. */
+static void
+click_at(struct made *m, const char *text, int x)
+{
+    const struct tui_mouse click = {
+        .y = row_of(m, text), .x = x + 3, .what = TUI_CLICK};
+    tui_app_mouse(m->app, &click);
+    (void)made_screen(m);
+}
+
+static void
+test_help(void)
+{
+    struct made *m = made_run(cx, "{\"name\": \"calm-yak\"}");
+    made_open(m, TUI_IN_monitor, 30, 80);
+    helps(m, 30, 80, "?", "help: both lists beside each other");
+    helps(m, 30, 76, "", "help: both just have room");
+    helps(m, 30, 75, "", "help: one below the other");
+    helps(m, 16, 60, "<down><down><down><PgDn><PgDn><PgDn>", "help: scrolled");
+    const int first = m->app->help.top, was = m->app->help.at;
+    const struct tui_mouse click = {.y = 5, .x = 4, .what = TUI_CLICK};
+    tui_app_mouse(m->app, &click);
+    ok(m->app->help.at >= first && m->app->help.at != was,
+       "a click selects what is seen there");
+    helps(m, 16, 60, "", "help: what was clicked at is selected");
+    helps(m, 30, 80, "<ctrl-u>ctrl-l", "help: by a key");
+    helps(m, 30, 80, "<ctrl-u>own, util", "help: by what it says");
+    helps(m, 30, 80, "<ctrl-u>log", "help: of several the first is selected");
+    helps(m, 30, 80, "<down><down>a", "help: and again when more is typed");
+    made_press(m, "<ctrl-u>");
+    click_at(m, " redraw", 0);
+    helps(m, 30, 80, "", "help: a click in the left list");
+    click_at(m, " annotate this step", 37);
+    helps(m, 30, 80, "", "help: a click in the right list");
+    const int noted = m->app->help.at;
+    click_at(m, " shift-drag", 37);
+    is_int(m->app->help.at, noted, "below it there is nothing");
+    made_press(m, "<enter>");
+    is_str(m->app->popup.title, "a note at this batch", "enter does what is selected");
+    made_free(&m);
+}
+
 /* `etude config set PATH VALUE`. */
 static int
 save(const char *value)
@@ -450,6 +503,7 @@ main(int argc, char **argv)
     show_menus();
     show_filters();
     show_questions();
+    test_help();
     test_palette();
     test_ways();
     whole_close();
