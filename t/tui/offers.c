@@ -459,11 +459,21 @@ test_help(void)
     ok(m->app->help.at >= first && m->app->help.at != was,
        "a click selects what is seen there");
     helps(m, 16, 60, "", "help: what was clicked at is selected");
-    helps(m, 30, 80, "<ctrl-u>ctrl-l", "help: by a key");
+    helps(m, 30, 80, "<ctrl-u>ctrl-", "help: by a key");
     helps(m, 30, 80, "<ctrl-u>own, util", "help: by what it says");
-    helps(m, 30, 80, "<ctrl-u>log", "help: of several the first is selected");
-    helps(m, 30, 80, "<down><down>a", "help: and again when more is typed");
+    helps(m, 30, 80, "<ctrl-u>a<down><down><down>", "help: the fourth of several");
+    helps(m, 30, 80, "n", "help: the first when more is typed");
     made_press(m, "<ctrl-u>");
+    FILE *f = whole_text();
+    for (int rows = 20; rows < 30; rows++) {
+        tui_app_resize(m->app, rows, 80);
+        const bool both = row_of(m, " EVERYWHERE") == row_of(m, " HERE: Monitor");
+        fprintf(f, "%d rows: %s, the last key is %sthere\n", rows,
+                both ? "beside each other" : "below each other",
+                row_of(m, "back to the last mark") > 0 ? "" : "not ");
+    }
+    whole_is("help: where it is divided");
+    tui_app_resize(m->app, 30, 80);
     click_at(m, " redraw", 0);
     helps(m, 30, 80, "", "help: a click in the left list");
     click_at(m, " annotate this step", 37);
@@ -473,6 +483,10 @@ test_help(void)
     is_int(m->app->help.at, noted, "below it there is nothing");
     made_press(m, "<enter>");
     is_str(m->app->popup.title, "a note at this batch", "enter does what is selected");
+    made_press(m, "<esc>5?");
+    const int at = m->app->help.at;
+    click_at(m, " ctrl-z ", 37);
+    is_int(m->app->help.at, at, "nor beside what is only on the left");
     made_free(&m);
 }
 
