@@ -176,9 +176,11 @@ tui_borders_mouse(struct tui_borders *b, const struct tui_mouse *m, bool *ended)
     if (m->what != TUI_DRAG && m->what != TUI_RELEASE)
         return false;
     int by = b->by + (b->is_level ? m->y : m->x) - b->from;
-    if (*b->held && (b->was_moved || by != b->by)) {
+    /* Where the mouse has not moved since, the border stays where it could go. */
+    if (*b->held && by != (b->was_moved ? b->last : b->by)) {
         set(b, b->held, by);
         b->was_moved = true;
+        b->last = by;
     }
     if (m->what == TUI_RELEASE) {
         *ended = *b->held && b->was_moved;

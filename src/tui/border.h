@@ -31,7 +31,8 @@ struct tui_borders {
     char held[TUI_BORDER_NAME]; /* "": no border is held */
     bool is_level, was_moved;
     int from,
-        by; /* where it was taken, in rows or columns; how far it was moved then */
+        by;   /* where it was taken, in rows or columns; how far it was moved then */
+    int last; /* how far the mouse has moved it, whether it could go there or not */
 };
 
 /* Reads FILE; what is no line of it is left out. NULL, or a file that is not there:

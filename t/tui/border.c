@@ -253,12 +253,95 @@ test_kept(void)
     rmdir(folder);
 }
 
+/* A drag from Y, X to TO_Y, TO_X, where it is let go. */
+static void
+drag(struct tui_borders *b, int y, int x, int to_y, int to_x)
+{
+    int side, row;
+    bool ended;
+    frame(b, &side, &row);
+    (void)mouse(b, TUI_CLICK, y, x, &ended);
+    (void)mouse(b, TUI_DRAG, to_y, to_x, &ended);
+    frame(b, &side, &row);
+    (void)mouse(b, TUI_RELEASE, to_y, to_x, &ended);
+}
+
+/* Both sides of each end: of a border, and of the way that it has. */
+static void
+test_ends(void)
+{
+    static const struct {
+        int y, x, to_y, to_x, side, row; /* how far they are moved */
+    } rows[] = {
+        {2, 30, 2, 33, 3, 0},    {1, 30, 1, 33, 0, 0},   {21, 30, 21, 33, 3, 0},
+        {22, 30, 22, 33, 0, 0},  {5, 29, 5, 33, 0, 0},   {5, 31, 5, 33, 0, 0},
+        {10, 31, 12, 31, 0, 2},  {10, 79, 12, 79, 0, 2}, {10, 80, 12, 80, 0, 0},
+        {9, 50, 12, 50, 0, 0},   {11, 50, 12, 50, 0, 0}, {5, 30, 5, 60, 30, 0},
+        {5, 30, 5, 61, 30, 0},   {5, 30, 5, 99, 30, 0},  {5, 30, 5, 20, -10, 0},
+        {5, 30, 5, 19, -10, 0},  {5, 30, 5, 0, -10, 0},  {10, 50, 20, 50, 0, 10},
+        {10, 50, 21, 50, 0, 10}, {10, 50, 4, 50, 0, -6}, {10, 50, 3, 50, 0, -6},
+    };
+    struct tui_borders b;
+    const struct tui_pane all = tui_pane_of(&grid);
+    int side, row;
+    bool ended;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        b = (struct tui_borders){0};
+        drag(&b, rows[i].y, rows[i].x, rows[i].to_y, rows[i].to_x);
+        const int by = tui_border_moved(&b, "t.side", TUI_NORMAL),
+                  down = tui_border_moved(&b, "t.row", TUI_NORMAL);
+        if (!ok(by == rows[i].side && down == rows[i].row, "from %d, %d to %d, %d",
+                rows[i].y, rows[i].x, rows[i].to_y, rows[i].to_x))
+            diag("%d, %d and not %d, %d", by, down, rows[i].side, rows[i].row);
+    }
+    b = (struct tui_borders){0};
+    frame(&b, &side, &row);
+    (void)mouse(&b, TUI_CLICK, 5, 30, &ended);
+    (void)mouse(&b, TUI_DRAG, 5, 40, &ended);
+    frame(&b, &side, &row);
+    (void)mouse(&b, TUI_DRAG, 5, 30, &ended);
+    frame(&b, &side, &row);
+    is_int(side, 30, "a border can be dragged back");
+    const struct tui_border none = {
+        .name = "t.none", .usual = 30, .low = 50, .high = 40, .length = 5};
+    is_int(tui_border_place(&b, &all, &none), 30, "one without a way stays");
+}
+
+/* As many borders as there is room for, and what cannot be written. */
+static void
+test_many(void)
+{
+    static char folder[] = "/tmp/etude-border.XXXXXX";
+    char file[64], name[TUI_BORDER_NAME];
+    struct tui_borders b = {0};
+    if (!mkdtemp(folder))
+        bail("no folder");
+    snprintf(file, sizeof file, "%s/layout", folder);
+    FILE *f = fopen(file, "w");
+    for (int i = 0; f && i <= TUI_BORDERS; i++)
+        fprintf(f, "b%d.80 %d\n", i, i + 1);
+    if (!f || fclose(f) != 0)
+        bail("%s cannot be written", file);
+    tui_borders_read(&b, file);
+    snprintf(name, sizeof name, "b%d", TUI_BORDERS - 1);
+    is_int(tui_border_moved(&b, name, TUI_NORMAL), TUI_BORDERS,
+           "all that have room are read");
+    unlink(file);
+    if (mkdir(file, 0700) != 0)
+        bail("no folder in the way");
+    ok(!tui_borders_write(&b, file), "a folder in the way of the file is said");
+    rmdir(file);
+    is_int(rmdir(folder), 0, "and nothing is left beside it");
+}
+
 int
 main(void)
 {
     test_drag();
     test_limits();
     test_kept();
+    test_ends();
+    test_many();
     test_sizes();
     test_file();
     return done();
