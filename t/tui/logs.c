@@ -225,6 +225,133 @@ test_waiting(struct tui_app *app)
     picture_has(" 1 line waits, G", "f again stays where it is");
 }
 
+/* What a filter leaves selected, what waits behind it, and what is said of none. */
+static void
+test_filter(struct tui_app *app)
+{
+    picture_press(app, "\033g&eva\r");
+    picture_has("1 of ", "a word is looked for in what a line is, too");
+    is_at("Accuracy .8", "which is the line of an evaluation");
+    picture_press(app, "\033&zzz\r");
+    picture_has("no line passes; esc shows all",
+                "a filter that nothing passes says so");
+    picture_press(app, "\033gjjjjj");
+    is_at("Accuracy .8", "a line is selected");
+    picture_press(app, "r");
+    is_at("Accuracy .8", "it stays so among those of its rank");
+    picture_press(app, "\033grrrr");
+    while (taken % SAID != 0)
+        write_lines(app, 1);
+    write_lines(app, 1);
+    ok(!strstr(picture, " wait"), "lines of other ranks are not waited for");
+    picture_press(app, "\033");
+    ok(!strstr(picture, "all levels and"), "all levels have none that are better");
+    app->is_frozen = true;
+    const char *at = strstr(picture, " lines   rank all");
+    const int shown = at ? atoi(at - 2) : -1;
+    written += 5;
+    tui_app_tick(app, 0.01);
+    picture_draw(app);
+    at = strstr(picture, " lines   rank all");
+    is_int(at ? atoi(at - 2) : 0, shown, "a frozen view takes no lines");
+    app->is_frozen = false;
+    write_lines(app, 0);
+}
+
+/* A search leaves the end; a click selects the line that is seen there. */
+static void
+test_places(struct tui_app *app)
+{
+    picture_press(app, "G/begins\r");
+    is_at("begins", "what was searched for is selected");
+    write_lines(app, 1);
+    is_at("begins", "and stays so when a line comes");
+    picture_press(app, "\033g");
+    const struct tui_mouse click = {.y = 3 + 2, .x = 30, .what = TUI_CLICK};
+    tui_app_mouse(app, &click);
+    picture_draw(app);
+    is_at("lost a rank", "a click selects the third line, where it stands");
+}
+
+/* ---- lines that are wider than the screen ---- */
+
+enum { ROOM = 80 - 23 }; /* columns of a text */
+
+static bool
+next_wide(struct tui_source *s, struct tui_log_line *out)
+{
+    static char text[200];
+    (void)s;
+    if (taken == written)
+        return false;
+    /* As wide as the room, one wider, and twice as wide and some. */
+    static const int wide[] = {ROOM, ROOM + 1, 2 * ROOM + 20};
+    const int n = wide[taken % 3];
+    for (int i = 0; i < n; i++)
+        text[i] = (char)('a' + i / 10 % 26);
+    snprintf(text + n - 4, 8, "end%d", (int)(taken % 3));
+    *out = (struct tui_log_line){NAN, (int)taken++, ET_LOG_INFO, NULL, text};
+    return true;
+}
+
+static void
+write_wide(struct tui_source_class *class)
+{
+    class->line = next_wide;
+}
+
+/* The row of the picture that has TEXT; -1: none has. */
+static int
+row_of(const char *text)
+{
+    const char *at = strstr(picture, text);
+    int row = at ? 0 : -1;
+    for (const char *c = picture; at && c < at; c++)
+        row += *c == '\n';
+    return row;
+}
+
+static void
+arrow(struct tui_app *app, int key, int times)
+{
+    while (times-- > 0)
+        tui_app_key(app, key);
+    picture_draw(app);
+}
+
+static void
+test_wide(struct et_ctx *cx)
+{
+    char folder[] = "/tmp/etude-logs.XXXXXX";
+    struct tui_source_class class;
+    written = taken = 0;
+    picture_run(folder, "20");
+    struct tui_app *app = picture_open(cx, folder, TUI_IN_logs, &class, write_wide);
+    write_lines(app, 1);
+    picture_has("   1 line   rank all", "one line is not many");
+    picture_has("end0", "a line that just fits is whole");
+    arrow(app, TUI_K_RIGHT, 1);
+    picture_has(" aaaaaaaaaabb", "which cannot be moved");
+    write_lines(app, 2);
+    ok(!strstr(picture, "end1") && !strstr(picture, "end2"), "others are cut");
+    arrow(app, TUI_K_RIGHT, 1);
+    ok(strstr(picture, "end1") && !strstr(picture, "end2"), "right shows more of them");
+    arrow(app, TUI_K_RIGHT, 3);
+    picture_has("end2", "up to the end of the longest");
+    arrow(app, TUI_K_RIGHT, 2);
+    picture_has("end2", "and not beyond it");
+    arrow(app, TUI_K_LEFT, 1);
+    ok(!strstr(picture, "end2") && !strstr(picture, " aaaaa"),
+       "left goes back a little");
+    picture_press(app, "w");
+    is_int(row_of("end0"), 3, "wrapped, what just fits has one line");
+    is_int(row_of("end2"), 8, "what is one wider two, and the longest three");
+    picture_has(" aaaaaaaaaabb", "each from its begin");
+    picture_press(app, "w");
+    ok(!strstr(picture, "end1"), "which they have again when they are cut");
+    picture_close(&app, folder);
+}
+
 static void
 count(void *data)
 {
@@ -289,6 +416,8 @@ test_said(struct et_ctx *cx)
     test_search(app);
     test_waiting(app);
     test_sieve(app);
+    test_filter(app);
+    test_places(app);
     picture_close(&app, folder);
 }
 
@@ -307,6 +436,7 @@ main(void)
     test_oldest(app);
     picture_close(&app, folder);
     test_said(cx);
+    test_wide(cx);
     et_ctx_free(&cx);
     return done();
 }
