@@ -47,6 +47,7 @@ cases_reduce(struct bench *b)
     reduction(b, ROW, 2, false, SHAPE(3, 17000));
     reduction(b, ROW, 5, false, SHAPE(70, 2, 320));
     reduction(b, LAST, 13, true, SHAPE(3, 16, 40, 50));
+    reduction(b, ROW, 5, false, SHAPE(3, 2, 4100));
     reduction(b, GAPS, 3, false, SHAPE(130, 131));
     reduction(b, SHIFTED, 1, false, SHAPE(150, 48));
     reduction(b, SHIFTED, 2, true, SHAPE(3, 1000));
@@ -479,6 +480,14 @@ cases_copy(struct bench *b)
                 OUT(result(b, ET_F32, ROW, SHAPE(67, 131)))),
           "a turned matrix");
     check(b,
+          TRIAL(ATTR(row), IN(normal(b, TURNED, SHAPE(5, 32, 19))),
+                OUT(result(b, ET_F32, ROW, SHAPE(5, 32, 19)))),
+          "turned matrices of whole tiles");
+    check(b,
+          TRIAL(ATTR(row), IN(normal(b, GAPS, SHAPE(40000))),
+                OUT(result(b, ET_F32, ROW, SHAPE(40000)))),
+          "every second element of a long row");
+    check(b,
           TRIAL(ATTR(row), IN(normal(b, ROW, SCALAR)),
                 OUT(result(b, ET_F32, ROW, SCALAR))),
           "a scalar");
@@ -564,6 +573,16 @@ cases_pad(struct bench *b)
           TRIAL(ATTR(cut), IN(normal(b, ROW, SHAPE(3, 8))),
                 OUT(result(b, ET_F32, ROW, SHAPE(3, 7)))),
           "negative amounts cut");
+    struct et_pad_attr gone = {.before = {7, 0}, .after = {-5, 0}, .value = 2};
+    struct et_pad_attr behind = {.before = {-4, 1}, .after = {6, 0}, .value = 2};
+    check(b,
+          TRIAL(ATTR(gone), IN(normal(b, ROW, SHAPE(3, 4))),
+                OUT(result(b, ET_F32, ROW, SHAPE(5, 4)))),
+          "a border that ends behind the result");
+    check(b,
+          TRIAL(ATTR(behind), IN(normal(b, ROW, SHAPE(3, 4))),
+                OUT(result(b, ET_F32, ROW, SHAPE(5, 5)))),
+          "an operand that is cut off as a whole");
     struct et_pad_attr one = {.before = {1}, .after = {1}, .value = 3};
     check(b,
           TRIAL(ATTR(one), IN(operand(b, ET_I32, INDEX, 9, ROW, SHAPE(5))),
@@ -613,6 +632,32 @@ take_rows(struct bench *b, const char *what, enum layout layout, int64_t words,
 }
 
 /* One axis of x [4, 11, 6] through an index [3, 5]: repeats occur; some are outside. */
+/* As many indices as there are elements, so that only the strides of the two arrays
+ * and the axis tell what has to be copied how. */
+static void
+take_as_many(struct bench *b)
+{
+    static const int64_t shape[] = {4, 6, 3, 5};
+    for (int axis = 0; axis < 4; axis++)
+        for (int from = ROW; from <= HEADS; from++)
+            for (int to = ROW; to <= HEADS; to++) {
+                struct et_axis_attr o = {.axis = axis, .n = shape[axis]};
+                struct operand *index =
+                    operand(b, ET_I32, INDEX, shape[axis] + 1, ROW, SHAPE(shape[axis]));
+                check(b,
+                      TRIAL(ATTR(o), IN(normal(b, (enum layout)from, 4, shape), index),
+                            OUT(result(b, ET_F32, (enum layout)to, 4, shape))),
+                      "as many along axis %d, layout %d to %d", axis, from, to);
+            }
+    struct et_axis_attr o = {.axis = 0, .n = 7};
+    check(b,
+          TRIAL(ATTR(o),
+                IN(normal(b, TURNED, SHAPE(7, 5)),
+                   operand(b, ET_I32, INDEX, 7, ROW, SHAPE(7))),
+                OUT(result(b, ET_F32, TURNED, SHAPE(7, 5)))),
+          "as many columns of turned matrices");
+}
+
 void
 cases_take(struct bench *b)
 {
@@ -653,6 +698,8 @@ cases_take(struct bench *b)
     take_rows(b, "every second element", GAPS, 40, 150, 8);
     take_rows(b, "from the second element on", SHIFTED, 40, 150, 16);
     take_rows(b, "no token", ROW, 5, 0, 8);
+    if (!grad)
+        take_as_many(b);
 }
 
 void

@@ -81,8 +81,8 @@ static double
 value_of(enum edge_kind kind, enum et_dtype dtype, int nth)
 {
     switch (kind) {
-    case EDGE_NOT_A_NUMBER:
-        return NAN;
+    case EDGE_NOT_A_NUMBER: /* with a sign, as 0 / 0 has it on x86, and without */
+        return nth % 2 ? NAN : -NAN;
     case EDGE_PLUS_INFINITY:
         return INFINITY;
     case EDGE_MINUS_INFINITY:
