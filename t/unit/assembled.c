@@ -403,6 +403,8 @@ predictor(void)
            strstr(et_error_get(cx)->message, "2 samples have 6 numbers"),
        "room for another count of numbers is refused, with the right one");
     et_error_clear(cx);
+    ok(et_predictor_run(p, pixels, 2, got, 7) == ET_ESHAPE, "so is more room");
+    et_error_clear(cx);
     for (int n = 0; n >= -2; n--) {
         char none[32];
         snprintf(none, sizeof none, "%d samples are none", n);
@@ -439,19 +441,25 @@ predictor(void)
     is_int(live(), before, "and nothing is left");
 }
 
-/* Samples behind the last whole batch have answers, whatever the recipe's data do. */
+/* Samples of several batches have the answers that each has alone, in their order,
+ * though the recipe shuffles its data, takes a part of them, and drops a last batch. */
 static void
 all_are_answered(struct et_predictor *p)
 {
-    static const uint8_t pixels[IMAGES * PIXELS];
-    static float got[IMAGES * CLASSES];
-    int left = 0;
-    for (int i = 0; i < IMAGES * CLASSES; i++)
-        got[i] = NAN;
-    must(et_predictor_run(p, pixels, IMAGES, got, IMAGES * CLASSES));
-    for (int i = 0; i < IMAGES * CLASSES; i++)
-        left += isnan(got[i]) != 0;
-    is_int(left, 0, "where the recipe drops a last batch no sample asked for is left");
+    enum { MANY = 150 };
+    static uint8_t pixels[MANY * PIXELS];
+    static float got[MANY * CLASSES];
+    float one[CLASSES];
+    int wrong = 0;
+    for (int i = 0; i < MANY * PIXELS; i++)
+        pixels[i] = (uint8_t)(i * 37 + i / PIXELS * 11);
+    must(et_predictor_run(p, pixels, MANY, got, MANY * CLASSES));
+    for (int i = 0; i < MANY; i++) {
+        must(et_predictor_run(p, pixels + i * PIXELS, 1, one, CLASSES));
+        for (int c = 0; c < CLASSES; c++)
+            wrong += !(fabsf(one[c] - got[i * CLASSES + c]) < 1e-5f);
+    }
+    is_int(wrong, 0, "whatever the recipe does with its data, each has its own answer");
 }
 
 /* ---- fields by name ---- */
@@ -642,6 +650,49 @@ text_fields(void)
     et_predictor_free(&p);
 }
 
+/* A model of a stream of tokens: rows of the caller's are its windows. */
+static void
+token_rows(void)
+{
+    enum { TEXTS = 3, LONG = 4, WORDS = 11 };
+    static const char text[] =
+        "max_duration: 1ba\nseed: 5\n"
+        "model: {name: gpt2, n_layers: 1, d_model: 8, n_heads: 2, max_seq_len: 4,\n"
+        "    dropout: 0}\n"
+        "train_data: {name: synthetic_tokens, vocab_size: 11, num_samples: 10,\n"
+        "    seq_len: 4, batch_size: 2, workers: 0}\n"
+        "optimizer: {name: sgd, lr: 0.1}\n";
+    static const int32_t tokens[TEXTS * LONG] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
+    float got[TEXTS * LONG * WORDS], one[LONG * WORDS];
+    char path[4200], directory[4200];
+    struct et_trainer *t;
+    struct et_predictor *p;
+    struct et_desc samples, answers;
+    int wrong = 0;
+    snprintf(path, sizeof path, "%s",
+             write_file("lm.yaml", text, sizeof text - 1, false));
+    const struct et_session_options o = {.device = "ref",
+                                         .directory = in_folder("run/lm", directory)};
+    must(et_trainer_from_recipe(cx, path, &o, NULL, &t));
+    must(et_trainer_fit(t, ET_TIME_UNSET));
+    et_trainer_free(&t);
+    must(et_checkpoint_load_model(cx, directory, NULL, NULL, &p));
+    is_int(et_predictor_seq_len(p), LONG, "rows of tokens have one length");
+    must(et_predictor_describe(p, TEXTS, &samples, &answers));
+    ok(samples.dtype == ET_I32 && samples.ndim == 2 && samples.shape[0] == TEXTS &&
+           samples.shape[1] == LONG && answers.ndim == 3 && answers.shape[0] == TEXTS &&
+           answers.shape[1] == LONG && answers.shape[2] == WORDS,
+       "and an answer for each token");
+    must(et_predictor_run(p, tokens, TEXTS, got, TEXTS * LONG * WORDS));
+    for (int i = 0; i < TEXTS; i++) {
+        must(et_predictor_run(p, tokens + i * LONG, 1, one, LONG * WORDS));
+        for (int k = 0; k < LONG * WORDS; k++)
+            wrong += !(fabsf(one[k] - got[i * LONG * WORDS + k]) < 1e-5f);
+    }
+    is_int(wrong, 0, "each row of tokens has its own answers");
+    et_predictor_free(&p);
+}
+
 /* Transforms that draw numbers would give a sample other answers each time. */
 static void
 random_transforms(void)
@@ -649,14 +700,16 @@ random_transforms(void)
     static const struct et_override still[] = {
         {ET_OVERRIDE_SET, "eval_data=null"},
         {ET_OVERRIDE_SET, "max_duration=1ba"},
-        {ET_OVERRIDE_SET, "train_data.drop_last=true"}};
+        {ET_OVERRIDE_SET, "train_data.drop_last=true"},
+        {ET_OVERRIDE_SET, "train_data.shuffle=true"},
+        {ET_OVERRIDE_SET, "train_data.subset_num_batches=1"}};
     static const struct et_override flips[] = {
         {ET_OVERRIDE_SET, "eval_data=null"},
         {ET_OVERRIDE_SET, "max_duration=1ba"},
         {ET_OVERRIDE_SET, "train_data.transforms=[horizontal_flip: {p: 0.2}]"}};
     char directory[4200];
     struct et_session_options o = {
-        .device = "ref", .overrides = still, .n_overrides = 3};
+        .device = "ref", .overrides = still, .n_overrides = 5};
     for (int i = 0; i < 2; i++) {
         struct et_trainer *t;
         struct et_predictor *p;
@@ -680,6 +733,7 @@ random_transforms(void)
         et_predictor_free(&p);
         et_device_close(&dev);
         o.overrides = flips;
+        o.n_overrides = 3;
     }
 }
 
@@ -710,6 +764,7 @@ main(void)
     predictor();
     image_fields();
     text_fields();
+    token_rows();
     random_transforms();
     et_ctx_free(&cx);
     return done();

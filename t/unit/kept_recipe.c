@@ -224,6 +224,13 @@ test_saving(struct et_ctx *cx)
        "one that loads nothing begins at 0");
     eti_saving_release(&s);
     et_recipe_free(&recipe);
+    recipe = read_recipe(cx, PLAIN "load: {path: saved/at20, weights_only: true}\n");
+    need(cx, eti_saving_init_at(&s, cx, recipe, "digest", "own", "id", 1));
+    ok(l->weights_only && !l->lenient && !l->ignore && !l->exclude &&
+           !s.checkpoint.weights_only && !s.checkpoint.ignore,
+       "one may begin from weights alone and save all");
+    eti_saving_release(&s);
+    et_recipe_free(&recipe);
     recipe = read_recipe(cx, PLAIN "load: {path: saved/never}\n");
     is_int(eti_saving_init_at(&s, cx, recipe, "digest", "own", "id", 1), ET_ENOENT,
            "what is not there cannot be begun from");
@@ -406,6 +413,9 @@ test_same(struct et_ctx *cx)
         {"max_duration: 4ep\nscale_schedule_ratio: 0.5\n"
          "scheduler: {name: constant}",
          "max_duration: 16ba\nscheduler: {name: constant}", false},
+        {"max_duration: 4ep\nscale_schedule_ratio: 0.5\n"
+         "scheduler: {name: linear, t_max: 4ep}",
+         "max_duration: 2ep\nscheduler: {name: linear, t_max: 2ep}", false},
         {"max_duration: 2iter\niteration_length: 2ep\n"
          "scheduler: {name: step, step_size: 1iter, gamma: 0.5}",
          "max_duration: 4ep\nscheduler: {name: step, step_size: 2ep, gamma: 0.5}",
