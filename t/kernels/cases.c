@@ -164,9 +164,48 @@ defined_for_specials(enum et_op_id op)
     }
 }
 
+/* Powers that have kernels of their own, and their neighbours that have none. */
+static void
+powers(struct bench *b)
+{
+    static const double power[] = {-2, -1, -0.5, 0, 0.5, 1, 2, 3};
+    for (size_t k = 0; k < sizeof power / sizeof *power; k++) {
+        struct et_scalar_attr o = {.a = power[k]};
+        struct trial t = element_trial(b, &o);
+        t.in[0] = element_operand(b, 0, ROW, SHAPE(67));
+        t.out[0] = result_like(b, ET_F32, t.in[0]);
+        check(b, &t, "to the power of %g", power[k]);
+    }
+}
+
+/* Integers of 32 and 64 bits and doubles, as a whole, by rows, channels and numbers. */
+static void
+wide_elements(struct bench *b)
+{
+    static const enum et_dtype dtypes[] = {ET_I32, ET_I64, ET_F64};
+    for (int i = 0; i < 3; i++)
+        for (int small = 0; small < 4; small++) {
+            struct trial t = {.n_in = 2, .n_out = 1, .may_refuse = true};
+            const enum et_dtype d = dtypes[i];
+            t.in[0] = operand(b, d, COARSE, 0, LAST, SHAPE(2, 5, 3, 7));
+            t.in[1] = small == 0   ? operand(b, d, COARSE, 0, LAST, SHAPE(2, 5, 3, 7))
+                      : small == 1 ? operand(b, d, COARSE, 0, ROW, SHAPE(7))
+                      : small == 2 ? operand(b, d, COARSE, 0, ROW, SHAPE(1, 5, 1, 1))
+                                   : operand(b, d, COARSE, 0, ROW, SCALAR);
+            t.out[0] = result(b, element_dtype(b->op) == ET_U8 ? ET_U8 : d, LAST,
+                              SHAPE(2, 5, 3, 7));
+            check(b, &t, "%s, form %d of the second", et_dtype_name(d), small);
+        }
+}
+
 static void
 cases_elementwise(struct bench *b)
 {
+    if (b->op == ET_OP_pow_scalar)
+        powers(b);
+    if (b->op == ET_OP_add || b->op == ET_OP_mul || b->op == ET_OP_maximum ||
+        b->op == ET_OP_equal || b->op == ET_OP_less)
+        wide_elements(b);
     elements(b, "one", ROW, false, SHAPE(1));
     elements(b, "a scalar", ROW, false, SCALAR);
     elements(b, "none", ROW, false, SHAPE(0, 3));
@@ -245,6 +284,23 @@ fused_momentum(struct bench *b, bool in_place)
 }
 
 /* Every unary op in turn, of (x^2 + 0.5) so that all are defined; one result each. */
+/* Three results, of which the first takes the place of an operand that is read once
+ * more, and the last is the first's number again. */
+static void
+fused_results(struct bench *b, bool in_place)
+{
+    struct et_fused_attr o = {.n_in = 2, .n_out = 3, .n_steps = 2, .out = {2, 3, 2}};
+    o.step[0] = step(ET_OP_add, 2, 0, 1, 0, 0);
+    o.step[1] = step(ET_OP_mul, 2, 0, 1, 0, 0);
+    struct operand *x = normal(b, ROW, SHAPE(1013));
+    check(b,
+          TRIAL(ATTR(o), IN(x, normal(b, ROW, SHAPE(1013))),
+                OUT(result_like(b, ET_F32, x), result_like(b, ET_F32, x),
+                    result_like(b, ET_F32, x)),
+                .in_place = in_place, .length = 2),
+          "a sum, a product and the sum again%s", in_place ? ", in place" : "");
+}
+
 static void
 fused_unary(struct bench *b)
 {
@@ -306,6 +362,8 @@ cases_fused(struct bench *b)
 {
     fused_momentum(b, false);
     fused_momentum(b, true);
+    fused_results(b, false);
+    fused_results(b, true);
     fused_unary(b);
     fused_binary(b);
     fused_rows(b);

@@ -583,6 +583,130 @@ configs(void)
     }
 }
 
+/* What is computed here in one way alone must be so in the config: each such member is
+ * refused with another value, and taken with its own. */
+static void
+one_way(void)
+{
+    static const struct {
+        const char *type, *key, *own, *other;
+    } rows[] = {
+        {"gpt2", "n_inner", "3072", "3071"},
+        {"gpt2", "embd_pdrop", "0.1", "0.2"},
+        {"gpt2", "activation_function", "\"gelu_new\"", "\"gelu\""},
+        {"gpt2", "layer_norm_epsilon", "1e-05", "1e-06"},
+        {"gpt2", "scale_attn_weights", "true", "false"},
+        {"gpt2", "scale_attn_by_inverse_layer_idx", "false", "true"},
+        {"gpt2", "add_cross_attention", "false", "true"},
+        {"gpt2", "tie_word_embeddings", "true", "false"},
+        {"bert", "intermediate_size", "3072", "3071"},
+        {"bert", "hidden_act", "\"gelu\"", "\"relu\""},
+        {"bert", "layer_norm_eps", "1e-12", "1e-05"},
+        {"bert", "position_embedding_type", "\"absolute\"", "\"relative_key\""},
+        {"bert", "is_decoder", "false", "true"},
+        {"bert", "add_cross_attention", "false", "true"},
+        {"bert", "tie_word_embeddings", "true", "false"},
+        {"vit", "intermediate_size", "3072", "1536"},
+        {"vit", "hidden_act", "\"gelu\"", "\"relu\""},
+        {"vit", "qkv_bias", "true", "false"},
+        {"resnet", "embedding_size", "64", "32"},
+        {"resnet", "hidden_act", "\"relu\"", "\"gelu\""},
+        {"resnet", "downsample_in_first_stage", "false", "true"},
+        {"resnet", "downsample_in_bottleneck", "false", "true"},
+        {"resnet", "hidden_sizes", "[256, 512, 1024, 2048]", "[256, 512, 1024, 1024]"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int other = 0; other < 2; other++) {
+            struct eti_hub_config c;
+            char text[256];
+            const char *value = other ? rows[i].other : rows[i].own;
+            snprintf(text, sizeof text, "{\"model_type\":\"%s\",\"%s\":%s}",
+                     rows[i].type, rows[i].key, value);
+            json_t *root = json_loads(text, 0, NULL);
+            is_int(eti_hub_config_parse(cx, "config.json", root, &c),
+                   other ? ET_EFORMAT : ET_OK, "%s with %s %s", rows[i].type,
+                   rows[i].key, value);
+            et_error_clear(cx);
+            json_decref(root);
+        }
+}
+
+/* All of what is written, with an option or a fact of its own in each member. */
+static void
+written_configs(void)
+{
+    static const struct {
+        const char *model, *options, *want;
+    } table[] = {
+        {"gpt2",
+         "n_layers 1 d_model 12 n_heads 3 max_seq_len 17 dropout 0.3 "
+         "attention_dropout 0.2 vocab_size 29",
+         "{\"activation_function\":\"gelu_new\",\"add_cross_attention\":false,"
+         "\"architectures\":[\"GPT2LMHeadModel\"],\"attn_pdrop\":0.2,"
+         "\"embd_pdrop\":0.3,\"layer_norm_epsilon\":1e-5,"
+         "\"model_type\":\"gpt2\",\"n_embd\":12,\"n_head\":3,\"n_inner\":48,"
+         "\"n_layer\":1,\"n_positions\":17,\"resid_pdrop\":0.3,"
+         "\"scale_attn_by_inverse_layer_idx\":false,\"scale_attn_weights\":true,"
+         "\"tie_word_embeddings\":true,\"torch_dtype\":\"float32\","
+         "\"vocab_size\":29}"},
+        {"bert",
+         "n_layers 2 d_model 12 n_heads 3 max_seq_len 17 dropout 0.3 "
+         "attention_dropout 0.2 token_types 4 vocab_size 29",
+         "{\"add_cross_attention\":false,"
+         "\"architectures\":[\"BertForMaskedLM\"],"
+         "\"attention_probs_dropout_prob\":0.2,\"hidden_act\":\"gelu\","
+         "\"hidden_dropout_prob\":0.3,\"hidden_size\":12,"
+         "\"intermediate_size\":48,\"is_decoder\":false,"
+         "\"layer_norm_eps\":1e-12,\"max_position_embeddings\":17,"
+         "\"model_type\":\"bert\",\"num_attention_heads\":3,"
+         "\"num_hidden_layers\":2,\"position_embedding_type\":\"absolute\","
+         "\"tie_word_embeddings\":true,\"torch_dtype\":\"float32\","
+         "\"type_vocab_size\":4,\"vocab_size\":29}"},
+        {"bert_classifier",
+         "n_layers 2 d_model 12 n_heads 3 max_seq_len 17 dropout 0.3 "
+         "attention_dropout 0.2 token_types 4 vocab_size 29",
+         "{\"add_cross_attention\":false,"
+         "\"architectures\":[\"BertForSequenceClassification\"],"
+         "\"attention_probs_dropout_prob\":0.2,\"hidden_act\":\"gelu\","
+         "\"hidden_dropout_prob\":0.3,\"hidden_size\":12,"
+         "\"intermediate_size\":48,\"is_decoder\":false,"
+         "\"layer_norm_eps\":1e-12,\"max_position_embeddings\":17,"
+         "\"model_type\":\"bert\",\"num_attention_heads\":3,"
+         "\"num_hidden_layers\":2,\"num_labels\":5,"
+         "\"position_embedding_type\":\"absolute\",\"tie_word_embeddings\":true,"
+         "\"torch_dtype\":\"float32\",\"type_vocab_size\":4,\"vocab_size\":29}"},
+        {"vit_ti16", "n_layers 1 patch 8 dropout 0.3 attention_dropout 0.2 eps 1e-07",
+         "{\"architectures\":[\"ViTForImageClassification\"],"
+         "\"attention_probs_dropout_prob\":0.2,\"hidden_act\":\"gelu\","
+         "\"hidden_dropout_prob\":0.3,\"hidden_size\":192,\"image_size\":48,"
+         "\"intermediate_size\":768,\"layer_norm_eps\":1e-7,"
+         "\"model_type\":\"vit\",\"num_attention_heads\":3,\"num_channels\":3,"
+         "\"num_hidden_layers\":1,\"num_labels\":5,\"patch_size\":8,"
+         "\"qkv_bias\":true,\"torch_dtype\":\"float32\"}"},
+        {"resnet18", "",
+         "{\"architectures\":[\"ResNetForImageClassification\"],\"depths\":[2,2,"
+         "2,2],\"downsample_in_bottleneck\":false,"
+         "\"downsample_in_first_stage\":false,\"embedding_size\":64,"
+         "\"hidden_act\":\"relu\",\"hidden_sizes\":[64,128,256,512],"
+         "\"layer_type\":\"basic\",\"model_type\":\"resnet\",\"num_channels\":3,"
+         "\"num_labels\":5,\"torch_dtype\":\"float32\"}"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        struct hub h = {.x = {.shape = {1, 3, 48, 48}}};
+        json_t *root;
+        snprintf(h.ours, sizeof h.ours, "%s", table[i].model);
+        snprintf(h.options, sizeof h.options, "%s", table[i].options);
+        struct et_model *m = make(&h);
+        need(cx, eti_hub_config_make(m, &root));
+        char *text =
+            json_dumps(root, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(6));
+        is_str(text, table[i].want, "what is written of %s", table[i].model);
+        free(text);
+        json_decref(root);
+        et_model_free(&m);
+    }
+}
+
 /* What a config says of a model: "gpt2: vocab_size 50257 ...; facts". */
 static const char *
 told_config(const char *text)
@@ -765,7 +889,9 @@ main(void)
     configs();
     numbers();
     one_label();
+    one_way();
     read_configs();
+    written_configs();
     forms();
     et_device_close(&dev);
     et_ctx_free(&cx);
