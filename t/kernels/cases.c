@@ -230,9 +230,31 @@ cases_elementwise(struct bench *b)
         specials(b);
 }
 
+/* Numbers halfway between two of a 16-bit format: some about 1, and the least of f16 or
+ * small ones of bf16. */
+static void
+halves(struct bench *b, enum et_dtype to)
+{
+    enum { N = 64 };
+    struct et_cast_attr o = {.dtype = to};
+    struct operand *x = operand(b, ET_F32, GIVEN, 0, ROW, SHAPE(2 * N));
+    const double digit = to == ET_F16 ? 0x1p-11 : 0x1p-8;
+    if (x->d.dtype != ET_F32) /* which has no such numbers */
+        return;
+    float *v = (float *)x->block + x->base;
+    for (int i = 0; i < N; i++) {
+        v[i] = (float)((i % 2 ? -1 : 1) * (1 + (2 * i + 1) * digit));
+        v[N + i] = to == ET_F16 ? (float)((2 * i + 1) * 0x1p-25) : v[i] * 0x1p-100f;
+    }
+    check(b, TRIAL(ATTR(o), IN(x), OUT(result(b, to, ROW, SHAPE(2 * N)))),
+          "halfway between two numbers of %s", et_dtype_name(to));
+}
+
 static void
 cases_cast(struct bench *b)
 {
+    halves(b, ET_BF16);
+    halves(b, ET_F16);
     for (int from = ET_F32; from < ET_DTYPE_COUNT; from++)
         for (int to = ET_F32; to < ET_DTYPE_COUNT; to++) {
             struct et_cast_attr o = {.dtype = to};

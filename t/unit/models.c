@@ -696,11 +696,47 @@ skipped_branches(void)
     et_model_free(&m);
 }
 
+/* What a recipe says of sizes is above what the data are like. */
+static void
+facts_and_options(void)
+{
+    static const struct et_field fields[] = {
+        {.name = "values",
+         .kind = ET_FIELD_VALUES,
+         .dtype = ET_F32,
+         .ndim = 1,
+         .shape = {5}},
+        {.name = "target",
+         .kind = ET_FIELD_VALUES,
+         .dtype = ET_F32,
+         .ndim = 2,
+         .shape = {2, 3}},
+    };
+    const struct et_model_facts facts = {.channels = 5, .field = fields, .n_fields = 2};
+    struct et_model *m = make("mlp", &facts, NULL);
+    is_int(m->num_classes, 6, "numbers to learn are those of all axes");
+    et_model_free(&m);
+    m = make("mlp", &facts, (const char *[]){"num_classes", "7", NULL});
+    is_int(m->num_classes, 7, "num_classes of a recipe is above them");
+    et_model_free(&m);
+    m = make("resnet20", &cifar,
+             (const char *[]){"num_classes", "4", "in_channels", "2", NULL});
+    struct et_param *first = NULL;
+    struct et_leaves leaves;
+    must(et_module_leaves(cx, m->root, ET_PARAM, &leaves));
+    first = leaves.v[0].param;
+    ok(m->facts.channels == 2 && m->num_classes == 4 && first->desc.shape[1] == 2,
+       "and so are in_channels and num_classes above the data's");
+    et_leaves_release(&leaves);
+    et_model_free(&m);
+}
+
 int
 main(void)
 {
     must(et_ctx_new(&cx));
     counts();
+    facts_and_options();
     stems();
     names();
     values();

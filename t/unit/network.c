@@ -563,6 +563,14 @@ refusals(void)
             "[{conv2d: {out: 8, kernel: 1}, as: a}, conv2d: {out: 4, kernel: 1}, "
             "add: a" END,
             "add: a is 8 x 16 x 16, but 4 x 16 x 16 come in", "values that differ");
+    refused(NULL,
+            "[{conv2d: {out: 8, kernel: 1}, as: a}, {adaptive_avg_pool2d: , as: v}, "
+            "{from: a, conv2d: {out: 4, kernel: 1}}, mul: v" END,
+            "mul: v is 8 x 1 x 1, but 4 x 16 x 16 come in",
+            "a number for each of other channels");
+    refused(NULL, "[residual: [conv2d: {out: 5, kernel: 1, stride: 4}]" END,
+            "shortcut: [conv2d: {out: 5, kernel: 1, stride: 4}]",
+            "a shortcut has the channels that the layers give");
     refused(NULL, "[{max_pool2d: {kernel: 2}, as: a}, {from: [input, a], concat: }" END,
             "concat: a is 3 x 8 x 8, but 3 x 16 x 16 come in",
             "pictures of different sizes");
