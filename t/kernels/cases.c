@@ -235,18 +235,20 @@ cases_elementwise(struct bench *b)
 static void
 halves(struct bench *b, enum et_dtype to)
 {
-    enum { N = 64 };
+    enum { N = 64, MORE = 4 };
+    static const float ends[MORE] = {65504, -65519, 65520, -65521}; /* of f16 */
     struct et_cast_attr o = {.dtype = to};
-    struct operand *x = operand(b, ET_F32, GIVEN, 0, ROW, SHAPE(2 * N));
+    struct operand *x = operand(b, ET_F32, GIVEN, 0, ROW, SHAPE(2 * N + MORE));
     const double digit = to == ET_F16 ? 0x1p-11 : 0x1p-8;
     if (x->d.dtype != ET_F32) /* which has no such numbers */
         return;
     float *v = (float *)x->block + x->base;
+    memcpy(v + 2 * N, ends, sizeof ends);
     for (int i = 0; i < N; i++) {
         v[i] = (float)((i % 2 ? -1 : 1) * (1 + (2 * i + 1) * digit));
         v[N + i] = to == ET_F16 ? (float)((2 * i + 1) * 0x1p-25) : v[i] * 0x1p-100f;
     }
-    check(b, TRIAL(ATTR(o), IN(x), OUT(result(b, to, ROW, SHAPE(2 * N)))),
+    check(b, TRIAL(ATTR(o), IN(x), OUT(result(b, to, ROW, SHAPE(2 * N + MORE)))),
           "halfway between two numbers of %s", et_dtype_name(to));
 }
 
