@@ -837,12 +837,18 @@ forms(void)
         et_error_clear(cx);
         et_model_free(&m);
     }
-    struct hub h = {.ours = "vit_ti16", .x = {.shape = {1, 3, 32, 48}}};
-    struct et_model *m = make(&h);
-    is_int(et_model_export(cx, m, "hf", 0, in_scratch("again", path)), ET_ENOTSUP,
-           "a ViT of oblong images is none of Hugging Face's");
-    ok(strstr(take_error(cx), "takes square images alone") != NULL, "and why is said");
-    et_model_free(&m);
+    struct hub h;
+    struct et_model *m;
+    for (int wide = 0; wide < 2; wide++) {
+        h = (struct hub){.ours = "vit_ti16",
+                         .x = {.shape = {1, 3, wide ? 32 : 48, wide ? 48 : 32}}};
+        m = make(&h);
+        is_int(et_model_export(cx, m, "hf", 0, in_scratch("again", path)), ET_ENOTSUP,
+               "a ViT of %s images is none of Hugging Face's", wide ? "wide" : "high");
+        ok(strstr(take_error(cx), "takes square images alone") != NULL,
+           "and why is said");
+        et_model_free(&m);
+    }
     /* A layer that surgery has put in is not the library's. */
     h = (struct hub){.ours = "resnet18", .x = {.shape = {1, 3, 32, 32}}};
     m = make(&h);
