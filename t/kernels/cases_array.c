@@ -136,6 +136,13 @@ cases_segments(struct bench *b)
     segments(b, "heads", HEADS, 3000, 2, (int32_t[]){0, 3, 4}, SHAPE(4, 5, 6, 33));
     segments(b, "one row, repeated", REPEAT, 310, 2, (int32_t[]){0, 7, 17},
              SHAPE(17, 31));
+    struct operand *table = operand(b, ET_I32, GIVEN, 0, GAPS, SHAPE(4));
+    for (int i = 0; i < 4; i++)
+        ((int32_t *)table->block)[table->base + 2 * i] = 5 * i + i % 2;
+    check(b,
+          TRIAL(IN(normal(b, ROW, SHAPE(17, 9)), table), OUT(wide_result(b, SHAPE(3))),
+                .length = 60, .may_refuse = true),
+          "a table with gaps");
 }
 
 void

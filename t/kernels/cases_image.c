@@ -415,6 +415,10 @@ pool(struct bench *b, const struct pool_case *p, enum contents contents)
     if (b->op == ET_OP_max_pool2d) {
         struct operand *most = result(b, ET_F32, LAST, 4, y);
         check(b, TRIAL(ATTR(o), IN(x), OUT(most, index)), "%s%s", p->what, with);
+        check(b,
+              TRIAL(ATTR(o), IN(x), OUT(most, result(b, ET_I32, ROW, 4, y)),
+                    .may_refuse = true),
+              "%s%s, places row-major", p->what, with);
         return;
     }
     if (b->op == ET_OP_avg_pool2d) {
@@ -476,7 +480,7 @@ cases_resize(struct bench *b)
 {
     static const int64_t sizes[][4] = {{8, 8, 4, 4},     {8, 8, 16, 16}, {7, 5, 3, 11},
                                        {32, 32, 20, 20}, {1, 1, 3, 3},   {13, 17, 1, 1},
-                                       {5, 5, 5, 5}};
+                                       {14, 26, 46, 22}, {5, 5, 5, 5}};
     /* The last sizes again, with scales that are not the quotient of the sizes. */
     static const double steps[] = {0.7, 1.3};
     enum { SIZES = sizeof sizes / sizeof sizes[0] };

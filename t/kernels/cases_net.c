@@ -3,6 +3,7 @@
 #include "t/kernels/families.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- batch norm ---- */
 
@@ -595,9 +596,37 @@ cross_entropy_apart(struct bench *b)
           "logits and their gradient with gaps");
 }
 
+/* Of a class that has no weight, or no share, an infinite logit counts nothing. */
+static void
+cross_entropy_of_nothing(struct bench *b)
+{
+    static const float logits[2][3] = {{1, -INFINITY, 2}, {-INFINITY, 0.5f, 1}};
+    static const float shares[2][3] = {{0.25f, 0, 0.75f}, {0, 0.5f, 0.5f}};
+    static const float weights[] = {1, 0, 2};
+    static const int32_t classes[] = {1, 2};
+    struct et_cross_entropy_attr o = {.ignore_index = -100};
+    for (int dense = 0; dense < 2; dense++) {
+        struct operand *z = operand(b, ET_F32, GIVEN, 0, ROW, SHAPE(2, 3));
+        struct operand *w = wide_operand(b, GIVEN, ROW, SHAPE(3));
+        struct operand *t = dense ? wide_operand(b, GIVEN, ROW, SHAPE(2, 3))
+                                  : operand(b, ET_I32, GIVEN, 0, ROW, SHAPE(2));
+        memcpy(z->block, logits, sizeof logits);
+        memcpy(w->block, weights, sizeof weights);
+        memcpy(t->block, dense ? (const void *)shares : classes,
+               dense ? sizeof shares : sizeof classes);
+        check(b,
+              TRIAL(ATTR(o), IN(z, t, w),
+                    OUT(wide_result(b, SHAPE(2)), wide_result(b, SHAPE(2))),
+                    .length = 3),
+              "infinite logits of classes without %s", dense ? "a share" : "weight");
+    }
+}
+
 void
 cases_cross_entropy(struct bench *b)
 {
+    if (b->op == ET_OP_cross_entropy && !b->narrow)
+        cross_entropy_of_nothing(b);
     cross_entropy(b, "indices", false, false, 10, 0, SHAPE(33, 10));
     cross_entropy(b, "indices, some ignored", false, false, 10, 1, SHAPE(33, 10));
     cross_entropy(b, "indices, some ignored, some no class", false, false, 10, 3,
