@@ -229,6 +229,9 @@ static const char *const small_gpt2[] = {"n_layers",   "2",  "d_model",     "16"
 
 static const struct extra masks[] = {
     {"h.0.attn.bias", NULL, 1}, {"h.1.attn.masked_bias", NULL, 1}, {0}};
+static const struct extra third[] = {{"lm_head.weight", "transformer.wte.weight", 1},
+                                     {"wte.weight", "transformer.wte.weight", 1},
+                                     {0}};
 static const struct extra head[] = {{"lm_head.weight", "transformer.wte.weight", 1},
                                     {0}};
 static const struct extra other_head[] = {
@@ -263,6 +266,8 @@ names(void)
          NULL, NULL},
         {"gpt2", "GPT-2 with another head", small_gpt2, same, other_head,
          "'lm_head.weight' differs from 'transformer.wte.weight'"},
+        {"gpt2", "GPT-2 with its table three times", small_gpt2, same, third,
+         "is one more tensor for transformer.wte.weight"},
         {"gpt2", "a compiled, distributed GPT-2", small_gpt2, wrapped, NULL, NULL},
         {"bert", "BERT with TensorFlow's names and all of its heads", small_gpt2,
          bert_tf, pretraining, NULL},
