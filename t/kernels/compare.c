@@ -508,7 +508,9 @@ is_good_again(struct bench *b, const struct trial *t, struct operand *const *wid
     for (int k = 0; k < t->n_out; k++)
         wanted += t->out[k] != NULL;
     bool pass = good_again(b, t, -1, wide, size);
-    for (int k = 0; k < t->n_out && wanted > 1; k++)
+    /* What a fused product is before its last step is kept beside it, never alone. */
+    const int first = b->op == ET_OP_matmul_fused;
+    for (int k = first; k < t->n_out && wanted > 1; k++)
         pass = pass && (!t->out[k] || good_again(b, t, k, wide, size));
     return pass;
 }
