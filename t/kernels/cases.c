@@ -527,7 +527,8 @@ void
 edges_run(const struct et_device_table *device, struct et_device_handle *handle,
           enum et_dtype narrow, int n, char *const *only)
 {
-    struct bench b = {.device = device, .handle = handle, .narrow = narrow};
+    struct bench b = {
+        .device = device, .handle = handle, .narrow = narrow, .once = true};
     cases_each(&b, n, only, edges_of_op);
 }
 

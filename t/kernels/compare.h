@@ -51,6 +51,7 @@ struct bench {
     struct et_device_handle *reference;
     enum et_op_id op;         /* whose cases run */
     enum et_dtype narrow;     /* takes the place of f32 operands and results; or NONE */
+    bool once;                /* no case runs again with other results */
     struct operand *operands; /* freed by bench_clear */
     struct tally *tally;      /* counts verdicts in place of printing them; or NULL */
 };
