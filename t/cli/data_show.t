@@ -196,25 +196,25 @@ printf 'label\tsentence\nlong\tin the beginning\nshort\tgo\nshort\tto\n' >rows.t
 prints data-show-labelled-pictures "texts with a class each, which are counted, too" \
     data show labelled_text path="$dir/rows.tsv" tokenizer=bytes seq_len=8 --pictures
 perl -e 'print "x" x 400' >long.txt
-for n in 256 257; do
-    run data show text_bytes path=long.txt seq_len=$n --limit 1
-    is "$(sed -n 's/^  tokens: x*//p' out)" "$([ $n = 256 ] || echo " ... of 257")" "of $n tokens 256 are shown"
+for many in 256 257; do
+    run data show text_bytes path=long.txt seq_len=$many --limit 1
+    is "$(sed -n 's/^  tokens: x*//p' out)" "$([ $many = 256 ] || echo " ... of 257")" "of $many tokens 256 are shown"
 done
-for n in 12 13; do
-    perl -e '$n = shift; print join(",", map "c$_", 1 .. $n), ",y\n"; print join(",", map $_ + $r * 50, 1 .. $n), ",0\n" while $r++ < 3' $n >wide.csv
+for many in 12 13; do
+    perl -e '$many = shift; print join(",", map "c$_", 1 .. $many), ",y\n"; print join(",", map $_ + $r * 50, 1 .. $many), ",0\n" while $r++ < 3' $many >wide.csv
     run data show table path=wide.csv target=y standardize=false test_fraction=0 shuffle=false --limit 2
     is "$(sed -n 's/^  values: //p' out | awk '{ print $1, $12, $13, $NF }' | tr '\n' ';')" \
-        "$([ $n = 12 ] && echo "51 62  62;101 112  112;" || echo "51 62 ... 13;101 112 ... 13;")" \
-        "of $n numbers 12 are shown"
+        "$([ $many = 12 ] && echo "51 62  62;101 112  112;" || echo "51 62 ... 13;101 112 ... 13;")" \
+        "of $many numbers 12 are shown"
 done
 mkdir large
-for n in 4096 4097; do
-    perl -e 'binmode STDOUT; print pack "C*", map { $_ % 251 } 1 .. 2 * $ARGV[0]' $n | npy large/x.npy "(2, 1, $n, 1)"
+for many in 4096 4097; do
+    perl -e 'binmode STDOUT; print pack "C*", map { $_ % 251 } 1 .. 2 * $ARGV[0]' $many | npy large/x.npy "(2, 1, $many, 1)"
     printf '\001\000' | npy large/y.npy '(2,)'
     run data show npy path=large num_classes=2 --limit 2 --json
-    is "$(tr -d ' \n' <out | grep -o "\"shape\":\[1,1,$n\][,}]" | tr '\n' ' ')" \
-        "$([ $n = 4096 ] && echo '"shape":[1,1,4096], "shape":[1,1,4096],' || echo '"shape":[1,1,4097]} "shape":[1,1,4097]}') " \
-        "JSON has the values of pictures of 4096 at most, not of $n: $([ $n = 4096 ] && echo some || echo none)"
+    is "$(tr -d ' \n' <out | grep -o "\"shape\":\[1,1,$many\][,}]" | tr '\n' ' ')" \
+        "$([ $many = 4096 ] && echo '"shape":[1,1,4096], "shape":[1,1,4096],' || echo '"shape":[1,1,4097]} "shape":[1,1,4097]}') " \
+        "JSON has the values of pictures of 4096 at most, not of $many: $([ $many = 4096 ] && echo some || echo none)"
 done
 
 # ---- which samples ----
@@ -284,13 +284,13 @@ done
 
 # ---- inspect ----
 
-for n in 32 33; do
+for kinds in 32 33; do
     perl -e 'binmode STDOUT; print pack "C*", 0 .. 65' | npy large/x.npy '(66, 1, 1, 1)'
-    perl -e 'binmode STDOUT; print pack "C*", map { $_ % $ARGV[0] } 0 .. 65' $n | npy large/y.npy '(66,)'
-    run data inspect npy path=large num_classes=$n
-    is "$(grep -c '^label ' out) $(grep -c "66 of 1 x 1, 1 channel, $n classes" out)" "$((n == 32 ? 32 : 0)) 1" \
-        "up to 32 kinds are listed, of $n $([ $n = 32 ] && echo all || echo none)"
-    run data inspect npy path=large num_classes=$n --limit 3
+    perl -e 'binmode STDOUT; print pack "C*", map { $_ % $ARGV[0] } 0 .. 65' $kinds | npy large/y.npy '(66,)'
+    run data inspect npy path=large num_classes=$kinds
+    is "$(grep -c '^label ' out) $(grep -c "66 of 1 x 1, 1 channel, $kinds classes" out)" "$((kinds == 32 ? 32 : 0)) 1" \
+        "up to 32 kinds are listed, of $kinds $([ $kinds = 32 ] && echo all || echo none)"
+    run data inspect npy path=large num_classes=$kinds --limit 3
     is "$(grep -c '^read  *3$' out)" 1 "so many samples are read as the limit says"
 done
 for words in "ls x" "inspect idx x" "show idx eval_data x"; do
