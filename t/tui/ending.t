@@ -5,6 +5,7 @@
 export TERM=xterm-256color
 cat >tiny.yaml <<'Y'
 max_duration: 2ep
+record_interval: 1ba
 seed: 3
 model: {name: mlp, hidden: 8}
 train_data: {name: synthetic_images, type: separable, num_samples: 160, num_unique: 160, channels: 1, resolution: 8, batch_size: 16}
