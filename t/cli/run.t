@@ -42,6 +42,10 @@ is "$(sed -nE 's/^    "(.*)",?$/\1/p' here/it/run.json | tail -n +2 | tr '\n' ' 
     "with the command line"
 is "$(sed -nE 's/^  "([a-z_]*)": .*/\1/p' here/it/run.json | tr '\n' ' ')" \
     "name id recipe incarnation state exit_code started ended pid pid_started boot_id version command threads " "and nothing else"
+mkdir folder.of
+cp r.yaml folder.of/small.v2.yml
+run train folder.of/small.v2.yml -q --run_directory named
+is "$(field named/run.json recipe)" '"small.v2" ' "and its recipe's name, without folder and ending"
 is "$(field here/it/report.json ba sp)" "2 16 " "report.json says how far it came"
 grep -qE '"metrics/eval/Accuracy": 0\.[0-9]+' here/it/report.json
 ok $? "and what the last evaluation gave"

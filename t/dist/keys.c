@@ -51,7 +51,7 @@ test_authorized(void)
 {
     const double day = 24 * 3600;
     is_authorized("", 0, "");
-    is_authorized("# nobody\n\n   \n", 0, "");
+    is_authorized("# nobody\n\n   \n\t\n \t \n", 0, "");
     is_authorized("viewer " KEY " ann's laptop until=2027-01-31\n"
                   "operator " KEY "\tbob # at home",
                   0, "");

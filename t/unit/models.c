@@ -220,6 +220,12 @@ refusals(void)
         .channels = 1, .height = 4, .width = 4, .num_classes = 2};
     ok(is_refused("resnet20", NULL), "a model whose outputs nobody states is refused");
     ok(is_refused("lenet", &tiny), "a filter that does not fit the image is refused");
+    struct et_model_facts sides = {
+        .channels = 3, .height = 32, .width = 40, .num_classes = 2};
+    ok(is_refused("vit_ti16", &sides), "so is a width that is no whole patches");
+    sides = (struct et_model_facts){
+        .channels = 3, .height = 40, .width = 32, .num_classes = 2};
+    ok(is_refused("vit_ti16", &sides), "and such a height");
 }
 
 /* The sentence that refuses a list of layers; "" where none does. */

@@ -265,6 +265,8 @@ test_file(struct et_ctx *cx, struct et_state s)
     unlink(path_of("run-0of1.txt"));
 }
 
+enum { LONGEST_NAME = 95 }; /* bytes of a log's name */
+
 static void
 test_names(struct et_ctx *cx)
 {
@@ -280,6 +282,25 @@ test_names(struct et_ctx *cx)
         is_int(et_callback_new(cx, type, block, scratch_folder(), &c), ET_EINVAL,
                "%s is refused", bad[i]);
         ok(strstr(take_error(cx), "{run_name}") != NULL, "and what there is named");
+        et_options_release(type->info.options, block);
+        et_free(cx, block);
+    }
+    /* The longest name, and one that is longer by a byte. */
+    for (size_t n = LONGEST_NAME; n <= LONGEST_NAME + 1; n++) {
+        char name[LONGEST_NAME + 2];
+        struct et_callback *c = NULL;
+        void *block;
+        memset(name, 'n', n);
+        name[n] = '\0';
+        need(cx, et_alloc(cx, type->info.options_size, &block));
+        need(cx, et_options_init(cx, type->info.options, block));
+        need(cx, et_options_set(cx, type->info.options, block, "filename", name));
+        is_int(et_callback_new(cx, type, block, scratch_folder(), &c),
+               n == LONGEST_NAME ? ET_OK : ET_EINVAL, "a name of %zu bytes", n);
+        if (c)
+            et_callback_free(&c);
+        else
+            (void)take_error(cx);
         et_options_release(type->info.options, block);
         et_free(cx, block);
     }

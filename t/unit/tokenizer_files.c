@@ -217,6 +217,12 @@ test_beside(void)
     if (!opened)
         diag("%s", et_error_get(cx)->message);
     et_tokenizer_free(&t);
+    put("merges.txt", "#version: 0.2\na c\na b\n");
+    ok(et_tokenizer_open(cx, "merges.txt", &t) == ET_EFORMAT && !t,
+       "a merge of what is no token is refused, and not where the merges end");
+    const char *told = et_error_get(cx)->message;
+    ok(strstr(told, "merges.txt:2") != NULL, "with its line: %s", told);
+    et_error_clear(cx);
     if (chdir(was) != 0)
         bail("no way back");
     drop("vocab.json");
