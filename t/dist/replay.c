@@ -830,7 +830,26 @@ test_killed(void)
     write_state("finished");
 }
 
-/* A log that was cut off in the middle of a record, or has been written into. */
+/* A log whose last record is not all there, as of a machine that lost its power. */
+static void
+test_torn(void)
+{
+    char path[256];
+    struct stat st;
+    snprintf(path, sizeof path, "%s/events.log", h.directory);
+    for (int i = 1; i < 4; i += 2) {
+        if (stat(path, &st) != 0 || truncate(path, st.st_size - i) != 0)
+            bail("cannot cut %s", path);
+        struct etd_session *s = heard_open(false);
+        heard_hello(s, 1, h.name, -1, 256);
+        ok(heard_drive(s), "a log without its last %d bytes is told", i);
+        ok(is_whole(h.log.seq - 1), "up to the record before");
+        etd_session_free(&s);
+        heard_forget();
+    }
+}
+
+/* A log that has been written into. */
 static void
 test_damaged(void)
 {
@@ -890,6 +909,7 @@ main(void)
     test_history();
     test_refused();
     test_killed();
+    test_torn();
     test_damaged();
     house_end(&h);
     return done();

@@ -576,6 +576,11 @@ test_operator(void)
        "nor with a name that is a path: %s", a.text);
     l.name = NULL;
     test_files(&o, &l);
+    /* (Where there is one GPU it is a run.) */
+    l.gpus = 1;
+    ok(etd_worker_start(h.cx, &o, PATIENCE, &l, &a) == ET_OK &&
+           (a.kind == ETD_APPLIED || strncmp(a.text, "1 GPU is wanted", 15) == 0),
+       "one GPU is asked for, too: %s", a.text);
     l.gpus = 100;
     ok(etd_worker_start(h.cx, &o, PATIENCE, &l, &a) == ET_OK &&
            a.kind == ETD_REJECTED &&
