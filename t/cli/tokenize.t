@@ -51,6 +51,15 @@ run data tokenize long.txt --tokenizer "$gpt2" -o cut --val-fraction 0.25 --end 
 cat cut/train.bin cut/val.bin | cmp -s - whole/train.bin
 ok $? 'of an only document the end is set apart, and its tokens are those of the whole'
 
+printf 'a\n\nb\n\nc\n' >few.txt
+for share in 0.999:all 0.001:none; do
+    run data tokenize few.txt --tokenizer bytes -o parts --document blank --val-fraction ${share%:*}
+    exits 65 "${share#*:} of three documents set apart: exit 65"
+    says err "of 3 documents ${share#*:} are set apart" 'and why'
+    [ ! -e parts ]
+    ok $? 'and nothing is written'
+done
+
 # Folders, packed files, JSONL.
 mkdir -p in/b in/.hidden
 printf '{"text": "x y", "id": 1}\n\n{"text": "z"}\n' >in/b/c.jsonl
