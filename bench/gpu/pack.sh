@@ -113,7 +113,7 @@ cp "$source/t/gpu/check.t" "$folder/t/gpu/"
 cp "$source"/t/golden/*.txt "$folder/t/golden/" # what t/train/golden compares with
 mkdir -p "$folder/t/golden/tokenizers" "$folder/t/train" # what t/train/streams reads
 cp "$source"/t/golden/tokenizers/*.json "$folder/t/golden/tokenizers/"
-cp -R "$source/t/train/streams" "$folder/t/train/"
+cp -R "$source/t/train/told" "$folder/t/train/"
 cp "$source"/recipes/*.yaml "$folder/recipes/"
 git -C "$source" describe --always --dirty >"$folder/commit" 2>/dev/null || :
 cat >"$folder/run" <<'RUN'

@@ -67,8 +67,9 @@ done >out
 [ ! -s out ]
 ok $? "its programs are no scripts of libtool's"
 
-for file in "$ET_SRCDIR"/t/golden/*.txt; do
-    cmp "$file" "$pack/t/golden/${file##*/}" 2>&1
+for file in "$ET_SRCDIR"/t/golden/*.txt "$ET_SRCDIR"/t/golden/tokenizers/*.json \
+    "$ET_SRCDIR"/t/train/told/*.txt "$ET_SRCDIR"/t/train/told/data/*.csv; do
+    cmp "$file" "$pack/${file#"$ET_SRCDIR"/}" 2>&1
 done >out
 [ ! -s out ]
 ok $? "what its tests compare with is there"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* streams.c: all that short runs tell, number by number. A file of t/train/streams:
+/* streams.c: all that short runs tell, number by number. A file of t/train/told:
  *
  *     # what it is about
  *     max_duration: 4ba
@@ -453,7 +453,7 @@ run_file(const char *root, const char *name, const char *device, const char *onl
 {
     static char common[TEXT], own[TEXT], want[TEXT], recipe[TEXT];
     char line[LINE], title[LINE] = "", path[LINE], both[2 * LINE + 4];
-    snprintf(path, sizeof path, "%s/t/train/streams/%s", root, name);
+    snprintf(path, sizeof path, "%s/t/train/told/%s", root, name);
     char *text = read_text(path), *written;
     const char *at = text, *before = text;
     size_t n;
@@ -503,7 +503,7 @@ is_text(const struct dirent *d)
     return dot && strcmp(dot, ".txt") == 0;
 }
 
-/* Files of t/train/streams by name, or one of them and the title of its case. */
+/* Files of t/train/told by name, or one of them and the title of its case. */
 int
 main(int argc, char **argv)
 {
@@ -511,7 +511,7 @@ main(int argc, char **argv)
     char folder[LINE];
     struct dirent **file;
     root = root ? root : ".";
-    snprintf(folder, sizeof folder, "%s/t/train/streams", root);
+    snprintf(folder, sizeof folder, "%s/t/train/told", root);
     if (et_ctx_new(&cx) != ET_OK)
         bail("no context");
     int n = scandir(folder, &file, is_text, alphasort);
