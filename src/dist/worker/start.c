@@ -362,8 +362,8 @@ etd_start_take(struct etd_starts *s, const struct etd_frame *f, int gpus,
     if (!etd_find(&f->body, "recipe", &recipe) || recipe.type != ETD_IS_BIN ||
         recipe.n == 0 || recipe.n > ETD_RECIPE_BYTES)
         return reject(out, ETD_E_ARGUMENT, "a recipe has 1 byte to 200 KiB");
-    snprintf(text, sizeof text, "%lld %s wanted, and there are %d",
-             (long long)wanted, wanted == 1 ? "GPU is" : "GPUs are", gpus);
+    snprintf(text, sizeof text, "%lld %s wanted, and there are %d", (long long)wanted,
+             wanted == 1 ? "GPU is" : "GPUs are", gpus);
     if (wanted < 0 || wanted > gpus)
         return reject(out, ETD_E_FULL, text);
     struct etd_start *t = find(s, NULL);
