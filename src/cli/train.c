@@ -79,7 +79,6 @@ was_asked(const struct et_state *s)
     return s->stop_reason && strcmp(s->stop_reason, ET_STOPPED_ON_REQUEST) == 0;
 }
 
-/* Why it is no success. */
 /* Is there a whole checkpoint? Looked for in a context of its own: the error that
  * stands in the other is yet to be told. */
 static bool
@@ -109,6 +108,7 @@ way_on(struct cli *c, char *hint, size_t size)
     return hint;
 }
 
+/* Says why the run did not end well. */
 static void
 explain(struct cli *c, const struct cli_end *end, enum et_outcome outcome,
         const char *target)

@@ -104,7 +104,7 @@ show_usual(void)
     v.m->chart[1].is_chosen = true;
     snprintf(v.m->chart[1].name[0], ET_METRIC_NAME, "metrics/eval/Accuracy");
     snprintf(v.m->chart[1].name[1], ET_METRIC_NAME, "lr-SGD/group0");
-    shows(m, 1, 6, 60, "a metric, and what is none");
+    shows(m, 1, 6, 60, "a metric and a learning rate");
     snprintf(v.m->chart[1].name[1], ET_METRIC_NAME, "metrics/train/other");
     say(m, "metrics/train/other", .125);
     shows(m, 1, 6, 60, "two metrics of two sets");

@@ -367,7 +367,7 @@ count(void *data)
     (*(int *)data)++;
 }
 
-/* A filter is tried while it is typed; one that is none lets all pass. */
+/* A filter is tried while it is typed. A wrong one lets all lines pass. */
 static void
 test_sieve(struct tui_app *app)
 {
@@ -406,7 +406,7 @@ test_sieve(struct tui_app *app)
     is_str(app->popup.field.text, "rank:1", "it is there to be changed");
     picture_press(app, "\033");
     tui_sieve_set(app, &s, "\"");
-    ok(changes == 2 && !s.filter && !*s.text, "one that is none lets all pass");
+    ok(changes == 2 && !s.filter && !*s.text, "a wrong one lets all pass");
     tui_sieve_set(app, &s, "plain");
     tui_sieve_set(app, &s, "");
     ok(changes == 4 && !s.filter && !*s.text, "as does an empty one");

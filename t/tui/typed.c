@@ -290,7 +290,7 @@ test_said(void)
     press(app, "<esc>");
     tui_app_free(&app);
 
-    /* A fault that is none of the algorithm's. */
+    /* A fault of another part than the algorithm. */
     app = open_app("max_duration: 10ba\nmodel: {name: mlp}\n"
                    "train_data: {name: synthetic_images}\n"
                    "optimizer: {name: sgd, lr: 0.02}\n");
@@ -479,8 +479,8 @@ test_faults(void)
     tui_app_free(&app);
 }
 
-/* What m does: it sets a word that may have been meant, asks for what is missing, and
- * leaves alone what stands in another file. */
+/* The key m mends a fault: it sets the word that was probably meant, or asks for what is
+ * missing. It does not change what another file says. */
 static void
 test_mended(void)
 {

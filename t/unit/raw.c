@@ -210,7 +210,7 @@ test_refused(struct et_ctx *cx)
     static const struct {
         const char *what;
         et_status status;
-        const char *name[2]; /* of the second: NULL: there is none */
+        const char *name[2]; /* the second is NULL where one field is given */
         int64_t n[2], length[2];
         enum et_dtype dtype;
         bool no_data;

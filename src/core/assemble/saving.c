@@ -20,9 +20,10 @@ list_of(struct et_ctx *cx, const struct et_texts *texts, const char ***out)
     return ET_OK;
 }
 
-/* Has the run saved anything itself? Then it goes on with that (eti_saving_resume). */
+/* Has the run checkpoints of its own, whole or damaged? Then it goes on with those
+ * (eti_saving_resume). */
 static bool
-has_saved(const struct eti_saving *s)
+has_checkpoints(const struct eti_saving *s)
 {
     struct et_checkpoint_info *list;
     int n, damaged, unfinished;
@@ -41,7 +42,8 @@ begin_from(struct eti_saving *s, const struct et_recipe_load *load)
     if (!load->path)
         return ET_OK;
     et_status status = eti_origin_find(s->cx, load->path, &s->from);
-    if (status == ET_ENOENT && has_saved(s)) { /* what it began with has gone since */
+    if (status == ET_ENOENT &&
+        has_checkpoints(s)) { /* what it began with has gone since */
         et_error_clear(s->cx);
         return ET_OK;
     }

@@ -350,9 +350,9 @@ try_one(struct et_trainer *t, const char *name, bool *verified)
     return status;
 }
 
-/* From the newest to the oldest until one does. Those that are damaged make way then,
- * and no earlier: while there is none that does, they tell whoever comes next that the
- * run has got somewhere. DAMAGED [N] is 0 at first. */
+/* Tries the checkpoints from the newest to the oldest until one loads. Then the damaged
+ * ones are set aside. If none loads they stay, so that the next attempt knows that the
+ * run has begun. DAMAGED [N] is 0 at first. */
 static et_status
 try_each(struct et_trainer *t, const int64_t *steps, int64_t n, bool *damaged,
          char name[ETI_STEP_NAME])
