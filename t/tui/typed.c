@@ -479,8 +479,8 @@ test_faults(void)
     tui_app_free(&app);
 }
 
-/* The key m mends a fault: it sets the word that was probably meant, or asks for what is
- * missing. It does not change what another file says. */
+/* The key m mends a fault: it sets the word that was probably meant, or asks for what
+ * is missing. It does not change what another file says. */
 static void
 test_mended(void)
 {

@@ -188,8 +188,8 @@ test_values(void)
     accepts("count", "null", "16"); /* as it was: an empty value changes nothing */
 }
 
-/* An option may be set by its other name, and its opposite by the opposite's other name.
- * A name that only resembles one of them is refused. */
+/* An option may be set by its other name, and its opposite by the opposite's other
+ * name. A name that only resembles one of them is refused. */
 static void
 test_other_names(void)
 {
