@@ -64,7 +64,9 @@ recipe_prepare(struct recipe_run *r, struct et_ctx *cx, const char *text,
     need(cx, eti_assemble(cx, r->recipe, &options, &r->parts));
     if (choice->repeats)
         need(cx, test_device_repeat(r->parts.dev));
-    need(cx, eti_assemble_callbacks(&r->parts, r->recipe, scratch_folder()));
+    need(cx,
+         eti_assemble_callbacks(&r->parts, r->recipe,
+                                choice->folder ? choice->folder : scratch_folder()));
     r->parts.config.sink = &r->sink;
     r->parts.config.interrupt = &r->interrupt;
     r->parts.config.checkpoint = choice->checkpoint;

@@ -31,7 +31,8 @@ struct recipe_choice {
     const struct et_checkpoint_config *checkpoint; /* NULL: nothing is saved */
     const struct et_load_config *load;             /* NULL: from the start */
     struct et_comm *comm;                          /* NULL: one rank */
-    bool repeats; /* bits are compared: test_device_repeat */
+    const char *folder; /* for files of callbacks; NULL: scratch_folder() */
+    bool repeats;       /* bits are compared: test_device_repeat */
 };
 
 /* Makes the run or bails out. CX and TEXT are the caller's. */

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "t/data/fixture.h"
 #include "t/tap.h"
 
 enum { TEXT = 1 << 16, METRICS = 160, RECORDS = 64 };
@@ -28,6 +30,9 @@ struct stream {
         char text[64];
     } record[RECORDS];
     int n_records, n_metrics, n_messages;
+    /* When the checkpoint was begun: records, messages, and bytes of these. */
+    int saved, saved_messages;
+    size_t saved_text;
     struct metric metric[METRICS];
     char messages[TEXT];
 };
@@ -45,6 +50,18 @@ find_metric(struct stream *s, const char *name)
     return m;
 }
 
+/* What came behind the checkpoint is told again, as in the log of a run. */
+static void
+forget_the_rest(struct stream *s)
+{
+    for (int i = 0; i < s->n_metrics; i++)
+        for (int at = s->saved; at < s->n_records; at++)
+            s->metric[i].has[at] = false;
+    s->n_records = s->saved;
+    s->n_messages = s->saved_messages;
+    s->messages[s->saved_text] = '\0';
+}
+
 static void
 keep(struct et_sink *sink, const struct et_record *r)
 {
@@ -53,6 +70,18 @@ keep(struct et_sink *sink, const struct et_record *r)
         size_t n = strlen(s->messages);
         snprintf(s->messages + n, sizeof s->messages - n, "says.%d@%lld %s\n",
                  ++s->n_messages, (long long)r->ba, r->text);
+        return;
+    }
+    if (r->kind == ET_RECORD_CHECKPOINT) {
+        if (strncmp(r->text, "begun", 5) == 0) {
+            s->saved = s->n_records;
+            s->saved_messages = s->n_messages;
+            s->saved_text = strlen(s->messages);
+        }
+        return;
+    }
+    if (r->kind == ET_RECORD_RESUME) {
+        forget_the_rest(s);
         return;
     }
     if (s->n_records == RECORDS)
@@ -72,8 +101,8 @@ keep(struct et_sink *sink, const struct et_record *r)
     }
 }
 
-static bool
-varies(const char *name)
+bool
+told_varies(const char *name)
 {
     static const char *const begin[] = {"throughput/",  "time/train",  "time/val",
                                         "time/total",   "wall_clock/", "time/remaining",
@@ -112,7 +141,7 @@ print_metric(const struct stream *s, const struct metric *m, FILE *out)
         if (m->kinds >> s->record[i].kind & 1) {
             if (!m->has[i])
                 fputs(" -", out);
-            else if (varies(m->name))
+            else if (told_varies(m->name))
                 fputs(" *", out);
             else if (isnan(m->value[i])) /* whose sign is nobody's choice */
                 fputs(" nan", out);
@@ -136,28 +165,71 @@ print_weights(struct recipe_run *r, FILE *out)
     free(w);
 }
 
-char *
-told(struct et_ctx *cx, const char *recipe, const struct recipe_choice *choice)
+/* A run that S hears, as far as CHOICE says; what its weights are then, to OUT. */
+static void
+run(struct et_ctx *cx, const char *recipe, const struct recipe_choice *choice,
+    struct stream *s, FILE *out)
 {
-    static struct stream s;
     struct recipe_run r;
-    char *text;
-    size_t n;
-    FILE *out = open_memstream(&text, &n);
-    if (!out)
-        bail("no memory");
-    memset(&s, 0, sizeof s);
-    s.sink.write = keep;
     recipe_prepare(&r, cx, recipe, choice);
-    r.parts.config.sink = &s.sink;
+    r.parts.config.sink = &s->sink;
     recipe_start(&r);
     recipe_fit(&r);
+    if (out)
+        print_weights(&r, out);
+    recipe_close(&r);
+}
+
+static char *
+told_with(struct et_ctx *cx, const char *recipe, struct recipe_choice choice,
+          int64_t stop)
+{
+    static struct stream s;
+    static int nth;
+    char *text, *weights, folder[300], checkpoints[320];
+    size_t n, n_weights;
+    FILE *out = open_memstream(&text, &n), *end = open_memstream(&weights, &n_weights);
+    snprintf(folder, sizeof folder, "%s/run-%d", scratch_folder(), nth++);
+    snprintf(checkpoints, sizeof checkpoints, "%s/checkpoints", folder);
+    const struct et_checkpoint_config save = {.directory = checkpoints,
+                                              .interval = ET_BATCHES(1000000),
+                                              .keep = 1,
+                                              .incarnation = 1};
+    const struct et_load_config load = {.directory = checkpoints};
+    if (!out || !end)
+        bail("no memory");
+    if (mkdir(folder, 0700) != 0)
+        bail("cannot make %s", folder);
+    memset(&s, 0, sizeof s);
+    s.sink.write = keep;
+    choice.folder = folder;
+    if (stop) {
+        choice.checkpoint = &save;
+        choice.stop_after = stop;
+        run(cx, recipe, &choice, &s, NULL);
+        choice.stop_after = 0;
+        choice.load = &load;
+    }
+    run(cx, recipe, &choice, &s, end);
+    fclose(end);
     print_records(&s, out);
     for (int i = 0; i < s.n_metrics; i++)
         print_metric(&s, &s.metric[i], out);
-    fputs(s.messages, out);
-    print_weights(&r, out);
+    fprintf(out, "%s%s", s.messages, weights);
     fclose(out);
-    recipe_close(&r);
+    free(weights);
     return text;
+}
+
+char *
+told(struct et_ctx *cx, const char *recipe, const struct recipe_choice *choice)
+{
+    return told_with(cx, recipe, *choice, 0);
+}
+
+char *
+told_in_two(struct et_ctx *cx, const char *recipe, const struct recipe_choice *choice,
+            int64_t stop)
+{
+    return told_with(cx, recipe, *choice, stop);
 }

@@ -9,7 +9,14 @@
 
 #include "t/train/recipe_run.h"
 
+/* Is the metric NAME, or the line that begins so, about what a clock has to do with? */
+bool told_varies(const char *name);
 /* For free(). */
 char *told(struct et_ctx *cx, const char *recipe, const struct recipe_choice *choice);
+
+/* The same of a run that is stopped after STOP batches and resumed from its
+ * checkpoint. */
+char *told_in_two(struct et_ctx *cx, const char *recipe,
+                  const struct recipe_choice *choice, int64_t stop);
 
 #endif

@@ -273,20 +273,22 @@ eti_archive_trainer(struct et_trainer *t, struct et_archive *a)
 et_status
 eti_describe_data(struct et_trainer *t, char *buf, size_t size)
 {
+    struct eti_described_data *d = &t->data;
     struct et_loader_info info;
+    uint64_t fingerprint;
     char x[128];
     buf[0] = '\0';
     if (!t->config.train)
         return ET_OK;
-    if (t->fingerprint.of != t->config.train) {
-        ET_TRY(eti_data_fingerprint(t->state.cx, t->config.train->data,
-                                    &t->fingerprint.value));
-        t->fingerprint.of = t->config.train;
+    if (d->of != t->config.train) {
+        ET_TRY(eti_data_fingerprint(t->state.cx, t->config.train->data, &fingerprint));
+        et_loader_get_info(t->config.train, &info);
+        snprintf(d->text, sizeof d->text,
+                 "%" PRId64 " samples an epoch, batches %s, fingerprint %016" PRIx64,
+                 info.samples_per_epoch,
+                 et_desc_text(&info.desc[ET_FIELD_X], x, sizeof x), fingerprint);
+        d->of = t->config.train;
     }
-    et_loader_get_info(t->config.train, &info);
-    snprintf(buf, size,
-             "%" PRId64 " samples an epoch, batches %s, fingerprint %016" PRIx64,
-             info.samples_per_epoch, et_desc_text(&info.desc[ET_FIELD_X], x, sizeof x),
-             t->fingerprint.value);
+    snprintf(buf, size, "%s", d->text);
     return ET_OK;
 }

@@ -7,6 +7,8 @@
 #include "etude/archive.h"
 #include "etude/trainer.h"
 
+#include "core/checkpoint/manifest.h"
+
 /* The last time that the run went back to a checkpoint. */
 struct eti_rollback {
     int64_t at;       /* batches that were finished then */
@@ -14,10 +16,11 @@ struct eti_rollback {
     int64_t in_a_row; /* how often, each before it had made up for what was lost */
 };
 
-/* Whose data have the fingerprint; NULL: it has not been taken. */
-struct eti_fingerprint {
+/* Whose data the words describe, as they were before algorithms changed them (a resumed
+ * run compares them then); NULL: they have not been described. */
+struct eti_described_data {
     const struct et_loader *of;
-    uint64_t value;
+    char text[ETI_DATA_TEXT];
 };
 
 /* archive.c: model, optimizer and algorithms: what training has made, without time and

@@ -64,7 +64,7 @@ struct et_trainer {
     struct eti_pieces pieces;
     struct eti_measured measured;
     struct eti_rollback rollback;
-    struct eti_fingerprint fingerprint;
+    struct eti_described_data data;
     struct eti_epoch epoch;
     struct et_run_length length;
     struct et_tensor *rng;        /* I64 [2]: dropout's key, first sample of the pass */
