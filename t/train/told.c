@@ -10,8 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "etude/comm.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
+#include "core/trainer/state.h"
 
 enum { TEXT = 1 << 16, METRICS = 160, RECORDS = 64 };
 
@@ -26,13 +28,12 @@ struct stream {
     struct et_sink sink; /* first */
     struct {
         enum et_record_kind kind;
-        int64_t ba;
+        int64_t ep, ba;
         char text[64];
+        int n_messages; /* so far, and their bytes */
+        size_t message_bytes;
     } record[RECORDS];
     int n_records, n_metrics, n_messages;
-    /* When the checkpoint was begun: records, messages, and bytes of these. */
-    int saved, saved_messages;
-    size_t saved_text;
     struct metric metric[METRICS];
     char messages[TEXT];
 };
@@ -50,16 +51,21 @@ find_metric(struct stream *s, const char *name)
     return m;
 }
 
-/* What came behind the checkpoint is told again, as in the log of a run. */
+/* What came behind the checkpoint of a run that is resumed there, as R says, is told
+ * again, as in the log of a run. */
 static void
-forget_the_rest(struct stream *s)
+forget_the_rest(struct stream *s, const struct et_record *r)
 {
+    int n = s->n_records;
+    while (n > 0 && (s->record[n - 1].ba > r->ba || s->record[n - 1].ep > r->ep ||
+                     s->record[n - 1].kind == ET_RECORD_EVAL))
+        n--;
     for (int i = 0; i < s->n_metrics; i++)
-        for (int at = s->saved; at < s->n_records; at++)
+        for (int at = n; at < s->n_records; at++)
             s->metric[i].has[at] = false;
-    s->n_records = s->saved;
-    s->n_messages = s->saved_messages;
-    s->messages[s->saved_text] = '\0';
+    s->n_records = n;
+    s->n_messages = n > 0 ? s->record[n - 1].n_messages : 0;
+    s->messages[n > 0 ? s->record[n - 1].message_bytes : 0] = '\0';
 }
 
 static void
@@ -72,23 +78,20 @@ keep(struct et_sink *sink, const struct et_record *r)
                  ++s->n_messages, (long long)r->ba, r->text);
         return;
     }
-    if (r->kind == ET_RECORD_CHECKPOINT) {
-        if (strncmp(r->text, "begun", 5) == 0) {
-            s->saved = s->n_records;
-            s->saved_messages = s->n_messages;
-            s->saved_text = strlen(s->messages);
-        }
+    if (r->kind == ET_RECORD_CHECKPOINT)
         return;
-    }
     if (r->kind == ET_RECORD_RESUME) {
-        forget_the_rest(s);
+        forget_the_rest(s, r);
         return;
     }
     if (s->n_records == RECORDS)
         bail("more than %d records", RECORDS);
     int at = s->n_records++;
     s->record[at].kind = r->kind;
+    s->record[at].ep = r->ep;
     s->record[at].ba = r->ba;
+    s->record[at].n_messages = s->n_messages;
+    s->record[at].message_bytes = strlen(s->messages);
     snprintf(s->record[at].text, sizeof s->record[at].text, "%s",
              r->text ? r->text : "");
     for (int i = 0; i < r->n; i++) {
@@ -151,11 +154,15 @@ print_metric(const struct stream *s, const struct metric *m, FILE *out)
     fputc('\n', out);
 }
 
+/* Running statistics are each rank's own, and the first one's count. */
 static void
 print_weights(struct recipe_run *r, FILE *out)
 {
+    struct et_comm *comm = r->parts.config.comm;
     size_t bytes;
     float *w = recipe_params(r, &bytes);
+    if (comm && et_comm_rank(comm) > 0)
+        bytes = et_desc_bytes(&r->state->params->values->desc);
     double squares = 0, weighted = 0;
     for (size_t i = 0; i < bytes / sizeof *w; i++) {
         squares += (double)w[i] * w[i];
@@ -189,8 +196,13 @@ told_with(struct et_ctx *cx, const char *recipe, struct recipe_choice choice,
     char *text, *weights, folder[300], checkpoints[320];
     size_t n, n_weights;
     FILE *out = open_memstream(&text, &n), *end = open_memstream(&weights, &n_weights);
-    snprintf(folder, sizeof folder, "%s/run-%d", scratch_folder(), nth++);
-    snprintf(checkpoints, sizeof checkpoints, "%s/checkpoints", folder);
+    if (!choice.folder) {
+        snprintf(folder, sizeof folder, "%s/run-%d", scratch_folder(), nth++);
+        if (mkdir(folder, 0700) != 0)
+            bail("cannot make %s", folder);
+        choice.folder = folder;
+    }
+    snprintf(checkpoints, sizeof checkpoints, "%s/checkpoints", choice.folder);
     const struct et_checkpoint_config save = {.directory = checkpoints,
                                               .interval = ET_BATCHES(1000000),
                                               .keep = 1,
@@ -198,11 +210,8 @@ told_with(struct et_ctx *cx, const char *recipe, struct recipe_choice choice,
     const struct et_load_config load = {.directory = checkpoints};
     if (!out || !end)
         bail("no memory");
-    if (mkdir(folder, 0700) != 0)
-        bail("cannot make %s", folder);
     memset(&s, 0, sizeof s);
     s.sink.write = keep;
-    choice.folder = folder;
     if (stop) {
         choice.checkpoint = &save;
         choice.stop_after = stop;

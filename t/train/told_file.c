@@ -4,12 +4,14 @@
 
 #include "t/train/told_file.h"
 
+#include <dirent.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "t/tap.h"
+#include "t/train/told.h"
 
 enum { LINE = 4096, TEXT = 1 << 16, LINES = 288 };
 
@@ -232,6 +234,55 @@ written_anew(const struct told_file *file, const char *recipe,
     return text;
 }
 
+/* How many batches TEXT, which a run told, is about. */
+static int
+n_batches(const char *text)
+{
+    int n = 0, first, last;
+    for (const char *at = text; (at = strstr(at, " batch@")) && at < strchr(text, '\n');
+         at++) {
+        int found = sscanf(at, " batch@%d-%d", &first, &last);
+        n += found == 2 ? last - first + 1 : found == 1;
+    }
+    return n;
+}
+
+/* The first line at TEXT or behind it that has nothing to do with a clock. */
+static const char *
+fixed_line(const char *text)
+{
+    while (*text && told_varies(text))
+        text += strcspn(text, "\n") + 1;
+    return text;
+}
+
+/* The run is told as WHOLE by one that is stopped and resumed, too: each case after
+ * another of its batches. */
+static void
+resume(const struct told_file *file, const char *name, const char *recipe,
+       const char *whole)
+{
+    static int nth;
+    int most = n_batches(whole) - 1;
+    if (most < 1)
+        return;
+    int stop = 1 + nth++ % most;
+    char *got = file->tell_in_two(file, recipe, stop);
+    if (!got)
+        return;
+    const char *a = fixed_line(got), *b = fixed_line(whole);
+    for (size_t n; *a && *b; a = fixed_line(a + n), b = fixed_line(b + n)) {
+        n = strcspn(a, "\n") + 1;
+        if (strncmp(a, b, n) != 0)
+            break;
+    }
+    ok(!*a && !*b, "%s, resumed after batch %d", name, stop);
+    if (*a || *b)
+        diag("%.*s\n  instead of\n%.*s", (int)strcspn(a, "\n"), a,
+             (int)strcspn(b, "\n"), b);
+    free(got);
+}
+
 /* A case: does it tell what is WANTed, or written ANEW? FIRST: what the first case of
  * the file tells; filled where that is this one. */
 static void
@@ -246,8 +297,8 @@ run_case(const struct told_file *file, const char *title, const char *recipe,
     char *says = file->tell(file, recipe);
     if (!says)
         bail("%s: nothing is told", name);
-    if (file->also)
-        file->also(file, name, recipe, says);
+    if (file->tell_in_two)
+        resume(file, name, recipe, says);
     struct lines own = cut(text), got = cut(says);
     compare(&got, &own, first, name);
     free(got.text);
@@ -269,12 +320,20 @@ read_text(const char *path)
     return text;
 }
 
+static const char *
+source_folder(void)
+{
+    const char *root = getenv("ET_SRCDIR");
+    return root ? root : ".";
+}
+
 void
 told_file_run(const struct told_file *file)
 {
+    const char *root = source_folder();
     static char common[TEXT], own[TEXT], want[TEXT], recipe[TEXT];
     char line[LINE], title[LINE] = "", path[LINE];
-    snprintf(path, sizeof path, "%s/%s/%s", file->root, file->folder, file->name);
+    snprintf(path, sizeof path, "%s/%s/%s", root, file->folder, file->name);
     char *text = read_text(path), *written;
     const char *at = text, *before = text;
     size_t n;
@@ -298,7 +357,7 @@ told_file_run(const struct told_file *file)
         next_line(&at, line);
         for (before = at; strncmp(at, "== ", 3) != 0 && next_line(&at, line);)
             append(want, line);
-        make_recipe(common, own, file->root, recipe);
+        make_recipe(common, own, root, recipe);
         if (!file->only || !first.text || strcmp(file->only, title) == 0)
             run_case(file, title, recipe, want, &first, updates ? anew : NULL);
         else
@@ -311,4 +370,31 @@ told_file_run(const struct told_file *file)
     free(written);
     free(first.text);
     free(text);
+}
+
+static int
+is_text(const struct dirent *d)
+{
+    const char *dot = strrchr(d->d_name, '.');
+    return dot && strcmp(dot, ".txt") == 0;
+}
+
+void
+told_files_run(struct told_file *file, int argc, char **argv)
+{
+    char folder[LINE];
+    struct dirent **entry;
+    snprintf(folder, sizeof folder, "%s/%s", source_folder(), file->folder);
+    int n = scandir(folder, &entry, is_text, alphasort);
+    if (n < 1)
+        bail("no files in %s", folder);
+    file->only = argc > 2 ? argv[2] : NULL;
+    for (int i = 0; i < n; i++) {
+        file->name = entry[i]->d_name;
+        if (argc < 2 || strcmp(argv[1], file->name) == 0)
+            told_file_run(file);
+        free(entry[i]);
+    }
+    free(entry);
+    file->name = NULL;
 }

@@ -21,25 +21,27 @@
 #ifndef ETUDE_T_TRAIN_TOLD_FILE_H
 #define ETUDE_T_TRAIN_TOLD_FILE_H
 
-struct told_file;
-
-/* What the run of RECIPE tells, for free(). */
-typedef char *told_fn(const struct told_file *file, const char *recipe);
+#include <stdint.h>
 
 struct told_file {
-    const char *root, *folder, *name; /* of the sources; in it; in that */
-    const char *where;                /* it runs: behind the name of each test */
-    const char *only; /* besides the first the case of this title; NULL: all */
-    told_fn *tell;
+    const char *folder, *name; /* in the sources; in that */
+    const char *where;         /* it runs: behind the name of each test */
+    const char *only;          /* besides the first the case of this title; NULL: all */
+    /* What the run of RECIPE tells, for free(). */
+    char *(*tell)(const struct told_file *file, const char *recipe);
     /* Where not NULL and ETUDE_UPDATE is set: the file is written anew as this tells,
      * for a person to look at, before the cases are compared. */
-    told_fn *write;
-    /* NULL, or another test of a case, called NAME, that TOLD its text. */
-    void (*also)(const struct told_file *file, const char *name, const char *recipe,
-                 const char *told);
+    char *(*write)(const struct told_file *file, const char *recipe);
+    /* Where not NULL: the run of each case is stopped after another of its batches and
+     * resumed, too, and must tell the same. It may return NULL: not this one's. */
+    char *(*tell_in_two)(const struct told_file *file, const char *recipe,
+                         int64_t stop);
 };
 
-/* A test of each case. */
+/* Tests of each case. */
 void told_file_run(const struct told_file *file);
+/* Of all files in the folder; or, as main's operands say, of one by its name, or of one
+ * of its cases by its title. */
+void told_files_run(struct told_file *file, int argc, char **argv);
 
 #endif
