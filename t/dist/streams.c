@@ -110,9 +110,7 @@ tell_in_two(const struct told_file *file, const char *recipe, int64_t stop)
 {
     if (strcmp(file->name, "trainer.txt") != 0)
         return NULL; /* what one rank does to resume is seen by t/train/streams */
-    /* Ranks agree on it a batch later. One that ends with that batch anyway, because a
-     * callback stops it, would train on. */
-    return tell_of_ranks("cpu", recipe, stop > 1 ? stop - 1 : 1);
+    return tell_of_ranks("cpu", recipe, stop > 1 ? stop - 1 : 1); /* agreed on later */
 }
 
 /* Files of t/dist/told by name, or one of them and the title of its case. */

@@ -206,8 +206,10 @@ told_with(struct et_ctx *cx, const char *recipe, struct recipe_choice choice,
     const struct et_checkpoint_config save = {.directory = checkpoints,
                                               .interval = ET_BATCHES(1000000),
                                               .keep = 1,
+                                              .recipe = "of this run",
                                               .incarnation = 1};
-    const struct et_load_config load = {.directory = checkpoints};
+    const struct et_load_config load = {.directory = checkpoints,
+                                        .recipe = save.recipe};
     if (!out || !end)
         bail("no memory");
     memset(&s, 0, sizeof s);

@@ -158,6 +158,20 @@ archive_held(struct et_trainer *t, struct et_archive *a)
     return ET_OK;
 }
 
+/* Which callback has ended the run, if one has: checkpoints of before 28 November 2026
+ * do not say. */
+static et_status
+archive_stop(struct et_state *s, struct et_archive *a)
+{
+    ET_TRY(et_archive_enter(a, "stopped"));
+    if (eti_archive_has_place(a)) {
+        ET_TRY(et_archive_text(a, "by", s->stopped_by, sizeof s->stopped_by));
+        ET_TRY(et_archive_text(a, "why", s->stopped_why, sizeof s->stopped_why));
+    }
+    et_archive_leave(a);
+    return ET_OK;
+}
+
 static et_status
 archive_loop(struct et_trainer *t, struct et_archive *a)
 {
@@ -175,6 +189,7 @@ archive_loop(struct et_trainer *t, struct et_archive *a)
     ET_TRY(et_archive_counts(a, "pending_eval", &pending, 1, 0, ET_EVENT_COUNT - 1));
     ET_TRY(et_archive_f64(a, "loss", &s->loss_value, 1));
     ET_TRY(et_archive_flag(a, "target_reached", &s->target_reached));
+    ET_TRY(archive_stop(s, a));
     if (t->config.train && s->rank == 0)
         ET_TRY(eti_loader_archive(t->config.train, a));
     et_archive_leave(a);

@@ -127,8 +127,11 @@ run_callbacks(struct et_state *s, enum et_event event, bool loggers)
         et_status status = c->type->run(c, event, s, s->log);
         et_span_end(s->cx, category, c->type->info.name);
         ET_TRY(status);
-        if (c->stop)
+        if (c->stop) {
             et_state_stop(s, c->stop);
+            snprintf(s->stopped_by, sizeof s->stopped_by, "%s", c->type->info.name);
+            snprintf(s->stopped_why, sizeof s->stopped_why, "%s", c->stop);
+        }
         c->stop = NULL;
         s->eval_enough |= c->enough;
         c->enough = false;

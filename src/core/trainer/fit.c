@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/comm.h"
 #include "core/base/need.h"
@@ -339,6 +340,18 @@ et_trainer_fit(struct et_trainer *t, struct et_time duration)
     return et_trainer_fit_with(t, &options);
 }
 
+/* Had a callback ended the run when the checkpoint was saved? One of another recipe need
+ * not. */
+static bool
+had_stopped(const struct et_trainer *t)
+{
+    const struct et_state *s = &t->state;
+    for (int i = 0; i < s->n_callbacks && t->config.load && t->config.load->recipe; i++)
+        if (strcmp(s->callbacks[i]->type->info.name, s->stopped_by) == 0)
+            return true;
+    return false;
+}
+
 /* A checkpoint is of the moment after *_CHECKPOINT: does what came after it there. */
 static et_status
 go_on(struct et_trainer *t, bool *over)
@@ -353,6 +366,8 @@ go_on(struct et_trainer *t, bool *over)
         ET_TRY(eti_target_check(t, &s->target_reached)); /* it may be another one now */
     if (s->target_reached && t->config.target)
         et_state_stop(s, "the target was reached");
+    if (had_stopped(t))
+        et_state_stop(s, s->stopped_why);
     ET_TRY(eti_evaluate_pending(t));
     ET_TRY(eti_is_over(s, over));
     if (*over && s->timestamp.batch_in_epoch == s->train_len)

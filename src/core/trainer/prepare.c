@@ -210,6 +210,8 @@ eti_prepare_fit(struct et_trainer *t, const struct et_fit_options *o)
     eti_interrupt_forget(t);
     s->target_reached = t->common.resumed && s->target_reached;
     s->stop_reason = NULL;
+    if (!t->common.resumed)
+        s->stopped_by[0] = '\0';
     t->common.outcome = ET_OUTCOME_FINISHED;
     ET_TRY(eti_is_over(s, &over));
     if (over && !t->common.resumed) {
