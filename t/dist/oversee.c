@@ -22,12 +22,14 @@
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
-enum { RANKS = 2, ROOM = 1 << 16 };
+enum { RANKS = 2, BASE = 4, ROOM = 1 << 16 };
 
 static double time_is = 1000;
 static int hub, screen; /* our ends of the sockets of hub and front */
-static int says[RANKS], prints[RANKS], link_of[RANKS]; /* and of what ranks have */
-static struct etd_launch launch = {.nproc = RANKS, .world = RANKS, .timeout = 10};
+static int says[RANKS], prints[RANKS][2], link_of[RANKS]; /* and of what ranks have */
+/* The ranks 4 and 5 of eight, so that no number of theirs is a place in a list. */
+static struct etd_launch launch = {
+    .nproc = RANKS, .base = BASE, .world = 8, .node = 2, .timeout = 10};
 static struct etd_sup_rank ranks[RANKS];
 static struct etd_supervisor s = {.l = &launch, .rank = ranks, .failed = -1};
 
@@ -74,12 +76,32 @@ say(int i, enum etd_packet_kind kind, const char *body, size_t n)
     etd_sup_read_packets(&s, i);
 }
 
+/* Rank I prints to its standard output, STREAM 0, or its standard error. */
 static void
-print(int i, const char *text)
+print(int i, int stream, const char *text)
 {
-    if (write(prints[i], text, strlen(text)) < 0)
+    if (write(prints[i][stream], text, strlen(text)) < 0)
         bail("rank %d prints nothing", i);
-    etd_sup_read_prints(&s, i, 0);
+    etd_sup_read_prints(&s, i, stream);
+}
+
+/* The front has been told KIND with the numbers of the record that comes next and of
+ * TAG, and with TEXT, and nothing else. TEXT "": it has been told nothing. */
+static void
+is_told(enum etd_packet_kind kind, int tag, const char *text, const char *what)
+{
+    static char bytes[ROOM];
+    struct etd_packet p = {0};
+    size_t used = 0, n_text = strlen(text);
+    int64_t seq = -1;
+    ssize_t n = recv(screen, bytes, sizeof bytes, MSG_DONTWAIT);
+    bool is = n > 0 && etd_packet_next(bytes, (size_t)n, &p, &used) == 1 &&
+              used == (size_t)n && p.kind == kind && p.n == sizeof seq + 1 + n_text &&
+              p.body[sizeof seq] == tag &&
+              memcmp(p.body + sizeof seq + 1, text, n_text) == 0;
+    if (is)
+        memcpy(&seq, p.body, sizeof seq);
+    ok(*text ? is && seq == et_run_seq(s.run) : n <= 0, "%s", what);
 }
 
 /* ---- what ranks print and say ---- */
@@ -88,27 +110,106 @@ static void
 test_opening(void)
 {
     static const char open[] = "{\"threads\": 1}";
-    print(1, "before there was a run\n");
+    print(1, 0, "before there was a run,\n");
+    print(1, 1, "and an error\n");
     say(1, ETD_PACKET_OPEN, open, sizeof open - 1);
     is_str(take(link_of[1]), "", "a rank waits for the first one's run");
     say(0, ETD_PACKET_OPEN, open, sizeof open - 1);
     for (int i = 0; i < RANKS; i++)
         ok(strstr(take(link_of[i]), "\"directory\":\"run\""),
-           "rank %d is told where it is", i);
-    print(1, "and then\n");
-    is_str(content("run/logs/rank1.txt"), "before there was a run\nand then\n",
+           "rank %d is told where it is", BASE + i);
+    print(1, 0, "and then\n");
+    is_str(content("run/logs/rank5.txt"),
+           "before there was a run,\nand an error\nand then\n",
            "the log of a rank has what it printed before there was one, too");
     ok(strstr(take(screen), "\"directory\":\"run\""), "who looks on is told as well");
 }
 
+/* Lines that ranks log: those of the first are shown, and those of others that are about
+ * them alone; all that others say stands in their own logs. */
 static void
 test_lines(void)
 {
-    say(0, ETD_PACKET_LINE, "\1of the first", 13);
-    say(1, ETD_PACKET_LINE, "\1of the second", 14);
-    const char *told = take(screen);
-    ok(strstr(told, "of the first") && !strstr(told, "of the second"),
-       "of the ranks' lines those of the first are shown");
+    static const struct {
+        int rank, level;
+        const char *text;
+        bool shown;
+    } row[] = {
+        {0, ET_LOG_INFO, "of the first", true},
+        {0, ET_LOG_WARN, "rank 5: of the first, too", true},
+        {1, ET_LOG_INFO, "of the second", false},
+        {1, ET_LOG_ERROR, "rank 5: is the second", true},
+        {1, ET_LOG_WARN, "rank 4: is the first", false},
+        {1, ET_LOG_WARN, "rank 1: is a place in a list", false},
+        {1, ET_LOG_WARN, "rank 5: ", false},
+        {1, ET_LOG_DEBUG, "rank 5: x", true},
+    };
+    const size_t before = strlen(content("run/logs/rank5.txt"));
+    const size_t first = strlen(content("run/logs/rank4.txt"));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char line[64];
+        int n = snprintf(line, sizeof line, "%c%s", row[i].level, row[i].text);
+        say(row[i].rank, ETD_PACKET_LINE, line, (size_t)n);
+        is_told(ETD_PACKET_LINE, row[i].level, row[i].shown ? row[i].text : "",
+                row[i].text);
+    }
+    is_str(content("run/logs/rank5.txt") + before,
+           "info of the second\nerror rank 5: is the second\nwarn rank 4: is the first\n"
+           "warn rank 1: is a place in a list\nwarn rank 5: \ndebug rank 5: x\n",
+           "its log has each line of the second rank, with its level");
+    is_str(content("run/logs/rank4.txt") + first, "",
+           "the lines of the first, which the run writes, are not written twice");
+}
+
+/* What ranks print is shown of the first, and each stream has its own file. */
+static void
+test_prints(void)
+{
+    const size_t before = strlen(content("run/logs/rank4.txt"));
+    for (int i = 0; i < RANKS; i++)
+        for (int stream = 0; stream < 2; stream++) {
+            char text[32];
+            snprintf(text, sizeof text, "rank %d, stream %d\n", i, stream);
+            print(i, stream, text);
+            is_told(ETD_PACKET_PRINT, stream + 1, i == 0 ? text : "", text);
+        }
+    is_str(content("run/logs/rank4.txt") + before,
+           "rank 0, stream 0\nrank 0, stream 1\n", "both streams are in a rank's log");
+    is_str(content("run/4-of-8.out"), "rank 0, stream 0\n", "one is in its own file");
+    is_str(content("run/5-of-8.out"), "and then\nrank 1, stream 0\n",
+           "as is that of another rank");
+    is_str(content("run/err.0"), "rank 0, stream 1\n", "and the other stream in its");
+    is_str(content("run/err.1"), "rank 1, stream 1\n", "for each of the ranks");
+}
+
+/* A rank but the first that says an error: the first one may be why the run ends. */
+static void
+test_errors(void)
+{
+    static const struct {
+        enum etd_packet_kind kind;
+        const char *text, *why;
+    } row[] = {
+        {ETD_PACKET_OUT, "etude: error E1: on the wrong stream\n", ""},
+        {ETD_PACKET_ERR, "etude: warning: no error\n", ""},
+        {ETD_PACKET_ERR, "etude: error ", ""},
+        {ETD_PACKET_ERR, "etude: error E2: the first\nwith a hint\n",
+         "rank 5: E2: the first"},
+        {ETD_PACKET_ERR, "etude: error E3: the second\n", "rank 5: E2: the first"},
+    };
+    const size_t before = strlen(content("run/logs/rank5.txt"));
+    char all[512] = "";
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        say(1, row[i].kind, row[i].text, strlen(row[i].text));
+        is_str(ranks[1].end.why, row[i].why, "behind '%.24s'", row[i].text);
+        snprintf(all + strlen(all), sizeof all - strlen(all), "%s", row[i].text);
+    }
+    is_str(content("run/logs/rank5.txt") + before, all, "its log has all of it");
+    is_str(take(screen), "", "and the screen nothing");
+    say(0, ETD_PACKET_ERR, "etude: error E4: of the first rank\n", 35);
+    ok(strstr(take(screen), "E4: of the first rank\n"), "which shows that of the first");
+    is_str(ranks[0].end.why, "", "and needs nobody to say it again");
+    ranks[1].end.why[0] = '\0';
 }
 
 /* A rank says how it is after BA batches: its own part of a step. */
@@ -118,7 +219,7 @@ say_health(int i, int64_t ba, double own_ms)
     struct etd_bytes b = {0};
     const struct et_log_entry entry = {"own_ms", own_ms};
     const struct et_record r = {
-        .kind = ET_RECORD_HEALTH, .rank = i, .ba = ba, .entry = &entry, .n = 1};
+        .kind = ET_RECORD_HEALTH, .rank = BASE + i, .ba = ba, .entry = &entry, .n = 1};
     etd_packet_add_record(&b, &r);
     if (b.failed || write(says[i], b.at, b.n) != (ssize_t)b.n)
         bail("rank %d says nothing", i);
@@ -136,8 +237,8 @@ logged_health(double *sum)
     et_run_flush(s.run);
     need(s.cx, et_events_open(s.cx, "run/events.log", &log));
     while (et_events_next(log, &r, &got) == ET_OK && got)
-        if (r.kind == ET_RECORD_HEALTH && r.rank >= 0 && r.rank < RANKS)
-            sum[r.rank] += r.entry->value;
+        if (r.kind == ET_RECORD_HEALTH && r.rank >= BASE && r.rank < BASE + RANKS)
+            sum[r.rank - BASE] += r.entry->value;
     et_events_close(&log);
 }
 
@@ -148,7 +249,7 @@ test_health(void)
     for (int64_t ba = 1; ba <= 30; ba++)
         for (int i = 0; i < RANKS; i++)
             say_health(i, ba, i == 1 ? 100 : 10);
-    ok(strstr(take(screen), "rank 1 holds every step back"),
+    ok(strstr(take(screen), "rank 5 holds every step back"),
        "what each rank says of its steps is compared");
     logged_health(sum);
     ok(sum[0] == 300 && sum[1] == 3000, "and the log has it, as that of its rank");
@@ -285,16 +386,16 @@ static void
 test_dumps(void)
 {
     static char stack[10000];
-    const char *path = "run/dumps/rank1.txt";
+    const char *path = "run/dumps/rank5.txt";
     const struct et_comm_look look = {.seq = 5, .kind = ET_COMM_BARRIER};
     etd_board_collective(s.board, 1, &look);
     etd_board_step(s.board, 1, 7);
     s.failed = 1;
     s.why[0] = '\0';
     etd_sup_dump(&s);
-    is_str(s.why, "; dumps/rank1.txt has what it did last",
+    is_str(s.why, "; dumps/rank5.txt has what it did last",
            "why a run fails ends with where more is");
-    ok(strstr(content(path), "-- rank 1 of start 1: after batch 7,"),
+    ok(strstr(content(path), "-- rank 5 of start 1: after batch 7,"),
        "which has how far the rank was");
     ok(strstr(content(path), "-- the last collective was barrier 5\n"),
        "and the collective that it was in last");
@@ -422,7 +523,7 @@ test_start(void)
         etd_sup_watch_start(&s);
     ok(s.hung && seconds >= 9 && seconds <= 12,
        "one that does nothing for the run's timeout, 10 s, hangs (after %d)", seconds);
-    ok(strstr(s.why, "rank 0 has not moved for 10 s: after batch 0"), "%s", s.why);
+    ok(strstr(s.why, "rank 4 has not moved for 10 s: after batch 0"), "%s", s.why);
     is_int(waitpid(ranks[0].pid, &status, 0), ranks[0].pid, "and is ended");
     ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
        "by the signal at which it leaves its stack");
@@ -436,20 +537,22 @@ test_start(void)
 static void
 make_rank(int i)
 {
-    int from[2], out[2], link[2];
+    int from[2], out[2], err[2], link[2];
     if (pipe2(from, O_CLOEXEC | O_NONBLOCK) != 0 ||
         pipe2(out, O_CLOEXEC | O_NONBLOCK) != 0 ||
+        pipe2(err, O_CLOEXEC | O_NONBLOCK) != 0 ||
         socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) != 0)
         bail("no pipes");
     ranks[i] = (struct etd_sup_rank){.from = from[0],
                                      .link = link[0],
-                                     .print = {out[0], -1},
+                                     .print = {out[0], err[0]},
                                      .pidfd = -1,
                                      .file = {-1, -1},
                                      .log = -1,
                                      .stack = -1};
     says[i] = from[1];
-    prints[i] = out[1];
+    prints[i][0] = out[1];
+    prints[i][1] = err[1];
     link_of[i] = link[1];
 }
 
@@ -471,6 +574,8 @@ main(void)
     need(cx, et_alloc(cx, ETD_RING_NAMES * sizeof *s.entry, &block));
     s.entry = block;
     launch.config.directory = "run";
+    launch.out = "{rank}-of-{world_size}.out";
+    launch.err = "err.{local_rank}";
     s.cx = cx;
     s.alive = RANKS;
     s.hub_fd = commands[0];
@@ -482,6 +587,8 @@ main(void)
     etd_sup_forget_start(&s);
     test_opening();
     test_lines();
+    test_prints();
+    test_errors();
     test_health();
     test_slow_front();
     test_expiry();
@@ -493,7 +600,8 @@ main(void)
     for (int i = 0; i < RANKS; i++) {
         etd_sup_close_rank(&s, i);
         close(says[i]);
-        close(prints[i]);
+        close(prints[i][0]);
+        close(prints[i][1]);
         close(link_of[i]);
     }
     et_run_close(&s.run);

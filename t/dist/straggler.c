@@ -181,7 +181,28 @@ test_cause(void)
     ok(strstr(text, "its dataloader. ") != NULL,
        "what one rank alone does is the cause, if it is the most") ||
         (diag("%s", text), 0);
+    usual = (struct step){60, -10, 1};
+    text = (begin(), tell(30, 8, (struct step){94, 28, 1}));
+    ok(strstr(text, "its dataloader. ") != NULL,
+       "ranks that read data while they compute have not computed less than nothing") ||
+        (diag("%s", text), 0);
     usual = (struct step){50, 50, 1};
+}
+
+/* It is 20 batches that make the difference, whatever the records are apart. */
+static void
+test_batches(void)
+{
+    const struct step slow = {200, 50, 1};
+    begin();
+    is_int(count(tell(2, 19, slow)), 0, "19 batches behind its first slow one it is none");
+    is_int(count(tell(1, 1, slow)), 1, "20 behind it it is one");
+    is_int(count(tell(1, 1, usual)) + count(tell(1, 19, usual)) +
+               count(tell(1, 1, slow)) + count(tell(1, 20, slow)),
+           0, "and still is 19 batches behind its first fast one");
+    is_int(count(tell(1, 1, usual)) + count(tell(1, 20, usual)), 0,
+           "20 behind that it is none");
+    is_int(count(tell(1, 1, slow)) + count(tell(1, 20, slow)), 1, "and may be again");
 }
 
 int
@@ -198,6 +219,7 @@ main(void)
     test_queue();
     test_median();
     test_cause();
+    test_batches();
     etd_bytes_free(&s.to_front);
     close(pair[0]);
     close(pair[1]);

@@ -479,7 +479,9 @@ test_place(void)
         {"/run/b", "", "no right: the run listens at /run/b now"},
         {"/run/b", "", ""},
         {"/run/c", "b was removed", "b was removed: the run listens at /run/c now"},
+        {"/run/c", "", ""},
         {"", "no room", "no command reaches it: no room"},
+        {"/run/d", "d is new", "d is new: the run listens at /run/d now"},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         static char told[1 << 14];
