@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/base/seams.h"
@@ -482,7 +483,29 @@ test_is_starting(void)
 
 /* ---- a start that comes to no end ---- */
 
-/* A rank that reads a byte when it is given one, and uses no processor otherwise. */
+/* Seconds of the processor that process PID has had. */
+static double
+used_by(pid_t pid)
+{
+    struct timespec t = {0};
+    clockid_t clock;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) != 0)
+        bail("no clock of a process");
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Uses the processor for a tenth of a second. */
+static void
+compute(int number)
+{
+    const double end = used_by(0) + 0.1;
+    (void)number;
+    while (used_by(0) < end)
+        ;
+}
+
+/* A rank that computes as it begins and at SIGUSR1, reads a byte when it is given one,
+ * and uses no processor otherwise. */
 static pid_t
 start_reader(int *to, int *from)
 {
@@ -492,8 +515,11 @@ start_reader(int *to, int *from)
         bail("no pipes");
     pid_t pid = fork();
     if (pid == 0) {
+        const struct sigaction action = {.sa_handler = compute, .sa_flags = SA_RESTART};
         close(in[1]);
         close(out[0]);
+        sigaction(SIGUSR1, &action, NULL);
+        compute(0);
         while (read(in[0], &byte, 1) == 1 && write(out[1], &byte, 1) == 1)
             ;
         _exit(0);
@@ -519,10 +545,21 @@ test_start(void)
         etd_sup_watch_start(&s);
     }
     ok(!s.hung, "a rank that reads now and then is at work, as long as it takes");
+    for (seconds = 0; seconds < 40 && !s.hung; seconds++, time_is += 1) {
+        const double used = used_by(ranks[0].pid);
+        if (seconds % 8 == 7 && kill(ranks[0].pid, SIGUSR1) != 0)
+            bail("rank 0 is gone");
+        while (seconds % 8 == 7 && used_by(ranks[0].pid) < used + 0.1)
+            ;
+        etd_sup_watch_start(&s);
+    }
+    ok(!s.hung, "as is one that computes now and then");
     for (seconds = 0; seconds < 40 && !s.hung; seconds++, time_is += 1)
         etd_sup_watch_start(&s);
     ok(s.hung && seconds >= 9 && seconds <= 12,
        "one that does nothing for the run's timeout, 10 s, hangs (after %d)", seconds);
+    if (!s.hung)
+        kill(ranks[0].pid, SIGKILL);
     ok(strstr(s.why, "rank 4 has not moved for 10 s: after batch 0"), "%s", s.why);
     is_int(waitpid(ranks[0].pid, &status, 0), ranks[0].pid, "and is ended");
     ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
@@ -530,6 +567,107 @@ test_start(void)
     close(to);
     close(from);
     ranks[0].pid = 0;
+}
+
+/* ---- ranks that wait for each other ---- */
+
+static pid_t
+start_sleeper(bool stopped)
+{
+    int status;
+    pid_t pid = fork();
+    if (pid == 0)
+        for (;;)
+            pause();
+    if (stopped && (kill(pid, SIGSTOP) != 0 || waitpid(pid, &status, WUNTRACED) != pid))
+        bail("no process is stopped");
+    return pid;
+}
+
+/* Does PID end within seconds, by SIGABRT? */
+static bool
+is_aborted(pid_t pid)
+{
+    const struct timespec pause = {0, 10000000};
+    int status = 0;
+    for (int i = 0; i < 1000; i++) {
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+        nanosleep(&pause, NULL);
+    }
+    kill(pid, SIGKILL);
+    (void)waitpid(pid, &status, 0);
+    return false;
+}
+
+/* SECONDS pass, in which those ranks move that are in MOVES, a bit each. */
+static void
+pass(double seconds, int moves)
+{
+    for (double end = time_is + seconds; time_is < end; time_is += 0.5) {
+        for (int i = 0; i < RANKS; i++)
+            if (moves & 1 << i)
+                etd_board_move(s.board, i, ETD_PHASE_BACKWARD);
+        etd_sup_watch(&s);
+    }
+}
+
+/* The first rank waits in a collective that the second never comes to. */
+static void
+test_hang(void)
+{
+    static const struct {
+        bool busy, stopped;
+        const char *why;
+    } row[] = {
+        {false, false, "it is after batch 7, in backward"},
+        {true, false, "it is after batch 7, in all_reduce 4 of 99 f32"},
+        {true, true,
+         "it is after batch 7, in all_reduce 4 of 99 f32; its process is stopped"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char want[256];
+        const struct et_comm_look first = {
+            .busy = true, .seq = 6, .kind = ET_COMM_BARRIER};
+        const struct et_comm_look second = {.busy = row[i].busy,
+                                            .seq = 4,
+                                            .kind = ET_COMM_ALL_REDUCE,
+                                            .n = 99,
+                                            .dtype = ET_F32};
+        etd_sup_forget_start(&s);
+        s.alive = RANKS;
+        etd_board_step(s.board, 0, 8);
+        etd_board_step(s.board, 1, 7);
+        pass(20, 3);
+        s.failed = 0;
+        pass(20, 0);
+        ok(!s.hung, "ranks that are left by one that failed do not hang");
+        s.failed = -1;
+        ranks[1].pid = 0;
+        pass(20, 1);
+        ok(!s.hung, "nor does one whose process has ended, while others move");
+        ranks[1].pid = start_sleeper(row[i].stopped);
+        ranks[0].pid = start_sleeper(false);
+        pass(3, 3);
+        etd_board_collective(s.board, 0, &first);
+        etd_board_collective(s.board, 1, &second);
+        pass(4, 2);
+        pass(5, 0);
+        ok(!s.hung, "a rank has its time from when it moved last");
+        pass(2, 0);
+        ok(s.hung && s.failed == 1, "of two that wait the one that is behind has failed");
+        snprintf(want, sizeof want,
+                 "rank 5 did not arrive at barrier 6, in which rank 4 has waited for "
+                 "10 s: %s; dumps/rank5.txt has what it did last",
+                 row[i].why);
+        is_str(s.why, want, "it is named, with where it is");
+        ok(s.kill_at > etd_sup_now(&s), "they have time to say where they stand");
+        for (int k = 0; k < RANKS; k++) {
+            ok(is_aborted(ranks[k].pid), "rank %d is told to", BASE + k);
+            ranks[k].pid = 0;
+        }
+        (void)take(screen);
+    }
 }
 
 /* ---- all ---- */
@@ -597,6 +735,7 @@ main(void)
     test_forgotten();
     test_is_starting();
     test_start();
+    test_hang();
     for (int i = 0; i < RANKS; i++) {
         etd_sup_close_rank(&s, i);
         close(says[i]);
