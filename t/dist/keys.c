@@ -3,7 +3,9 @@
 #include "config.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/base/seams.h"
 #include "dist/wire/errors.h"
 #include "dist/wire/keys.h"
 #include "t/data/fixture.h"
@@ -303,6 +306,211 @@ test_workers(void)
            "nor is any line of text");
 }
 
+/* ---- what stands in a file, to the letter ---- */
+
+static void
+write_text(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f) != 0 || chmod(path, 0600) != 0)
+        bail("cannot write %s", path);
+}
+
+static const char *
+read_text(const char *path)
+{
+    static char text[1 << 10];
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    text[n] = '\0';
+    if (f)
+        fclose(f);
+    return text;
+}
+
+/* One line: what it lets in, or why nobody is let in. */
+static void
+test_lines(void)
+{
+    static const struct {
+        const char *line, *comment;
+        double until;
+        const char *why;
+    } row[] = {
+        {"viewer " KEY " ann\t# at home", "ann", 0, NULL},
+        {"viewer " KEY " ann\r", "ann", 0, NULL},
+        {"  viewer\t" KEY "  ann  b", "ann b", 0, NULL},
+        {"operator " KEY " ann#1", "ann#1", 0, NULL},
+        {"viewer " KEY " until=1970-01-02 ann", "ann", 2 * 24 * 3600, NULL},
+        {"viewer " KEY " ann until=2028-02-29", "ann", 1835481600, NULL},
+        {"viewer " KEY " until=2027-01-31", NULL, 0, "it has no comment"},
+        {"viewer " KEY " ann until=2027-1-31", NULL, 0, "until= is no day"},
+        {"viewer " KEY " ann until=2027-01-31x", NULL, 0, "until= is no day"},
+        {"viewer " KEY " ann until=2027-02-29", NULL, 0, "until= is no day"},
+        {"viewer " KEY " ann until=2027-04-31", NULL, 0, "until= is no day"},
+        {"view " KEY " ann", NULL, 0, "neither viewer nor operator"},
+        {"viewers " KEY " ann", NULL, 0, "neither viewer nor operator"},
+        {"operators " KEY " ann", NULL, 0, "neither viewer nor operator"},
+    };
+    char line[300], why[128];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        int wrong = etd_authorized_parse(row[i].line, strlen(row[i].line), &list, why,
+                                         sizeof why);
+        if (row[i].why)
+            ok(wrong == 1 && list.n == 0 && strstr(why, row[i].why), "%.8s..%s: %s",
+               row[i].line, strrchr(row[i].line, ' '), row[i].why);
+        else
+            ok(wrong == 0 && list.n == 1 &&
+                   strcmp(list.key[0].comment, row[i].comment) == 0 &&
+                   strcmp(list.key[0].key, KEY) == 0 &&
+                   fabs(list.key[0].until - row[i].until) < 0.5 &&
+                   list.key[0].is_operator == (row[i].line[0] == 'o'),
+               "%.8s..%s lets '%s' in", row[i].line, strrchr(row[i].line, ' '),
+               row[i].comment);
+    }
+    is_int(etd_authorized_parse(row[4].line, strlen(row[4].line), &list, why,
+                                sizeof why),
+           0, "(a day of which all seconds are known)");
+    ok(etd_authorized_find(&list, KEY, 2 * 24 * 3600 - 1e-3) &&
+           !etd_authorized_find(&list, KEY, 2 * 24 * 3600),
+       "a key holds until its day is over, and no longer");
+    for (int n = 254; n <= 256; n++) {
+        snprintf(line, sizeof line, "viewer %s %0*d", KEY, n - 48, 1);
+        is_int(etd_authorized_parse(line, strlen(line), &list, why, sizeof why),
+               n > 255, "a line of %d bytes", n);
+    }
+}
+
+/* What is changed in a list, and what stands as it did. */
+static void
+test_changed_lists(void)
+{
+    static const char other[] = "operator rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf8 b\n";
+    char path[512], text[512], want[512];
+    const char *had;
+    snprintf(path, sizeof path, "%s/authorized_keys", scratch_folder());
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text, "# mine\n%s%s\t%s  old%s\n%s", i ? "  " : "",
+                 i ? "operator" : "viewer", KEY, i ? "" : "\r", other);
+        snprintf(want, sizeof want, "# mine\n%s%s %s new\n", other,
+                 i ? "viewer" : "operator", KEY);
+        write_text(path, text);
+        ok(etd_authorized_allow(cx, path, KEY, !i, "new", &had) == ET_OK,
+           "a key gets another role");
+        is_str(had, i ? "operator" : "viewer", "the one that it had is told");
+        is_str(read_text(path), want, "all lines of others stand as they did");
+    }
+    snprintf(text, sizeof text, "%sroot %s c\n", other, KEY);
+    write_text(path, text);
+    is_denied(etd_authorized_allow(cx, path, KEY, false, "new", &had),
+              "a change of a list that is wrong", "neither viewer nor operator");
+    is_str(read_text(path), text, "which stands as it did");
+    unlink(path);
+    snprintf(path, sizeof path, "%s/workers.yaml", scratch_folder());
+    write_text(path, "# mine\nlab\n");
+    ok(etd_workers_write(cx, path, "lab", NULL) == ET_EFORMAT,
+       "nothing is removed from a list of workers that is wrong");
+    et_error_clear(cx);
+    is_str(read_text(path), "# mine\nlab\n", "which stands as it did, too");
+    unlink(path);
+}
+
+/* One line of a list of workers. */
+static void
+test_worker_lines(void)
+{
+    static const struct {
+        const char *line, *address, *key, *since; /* NULL: it is wrong */
+        int n;
+    } row[] = {
+        {"a: {address: ssh://b}", "ssh://b", "", "", 1},
+        {"a: {address: \"ssh://b,c}d\", since: 2026-01-02}", "ssh://b,c}d", "",
+         "2026-01-02", 1},
+        {"a: {since: 2026-01-02, address: tcp://h:1, key: \"" KEY "\"}", "tcp://h:1", KEY,
+         "2026-01-02", 1},
+        {" \t", "", "", "", 0},
+        {"---", "", "", "", 0},
+        {"# a: b", "", "", "", 0},
+        {"a: {address: ssh://b", NULL, NULL, NULL, 0},
+        {"a: {address: ssh://b, key: \"" KEY "\"}", NULL, NULL, NULL, 0},
+        {"a: {address: ssh://b, since: 2026-01-02-0345}", "ssh://b", "",
+         "2026-01-02-0345", 1},
+        {"a: {address: ssh://b, since: 2026-01-02-03456}", NULL, NULL, NULL, 0},
+        {"a: {address: tcp://h:1, key: \"" KEY "7\"}", NULL, NULL, NULL, 0},
+        {": {address: ssh://b}", NULL, NULL, NULL, 0},
+    };
+    char why[128], text[512];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *line = row[i].line;
+        int wrong = etd_workers_parse(line, strlen(line), &workers, why, sizeof why);
+        const struct etd_worker *w = &workers.worker[0];
+        ok(row[i].address ? wrong == 0 && workers.n == row[i].n
+                          : wrong == 1 && workers.n == 0,
+           "'%s' is %s", line, row[i].address ? "right" : "wrong");
+        if (row[i].n > 0)
+            ok(strcmp(w->name, "a") == 0 && strcmp(w->address, row[i].address) == 0 &&
+                   strcmp(w->key, row[i].key) == 0 &&
+                   strcmp(w->since, row[i].since) == 0,
+               "and is read to the letter");
+    }
+    for (int n = 62; n <= 64; n++) {
+        snprintf(text, sizeof text, "%0*d: {address: ssh://host.example}", n, 1);
+        is_int(etd_workers_parse(text, strlen(text), &workers, why, sizeof why), n > 63,
+               "a name of %d bytes", n);
+    }
+    snprintf(text, sizeof text, "a: {address: ssh://host.example}");
+    (void)etd_workers_parse(text, strlen(text), &workers, why, sizeof why);
+    ok(etd_workers_find(&workers, "ssh://host.example") &&
+           !etd_workers_find(&workers, "ssh://host") &&
+           !etd_workers_find(&workers, "host.example"),
+       "a worker is found by its whole address");
+}
+
+/* ---- a key's file ---- */
+
+static ssize_t
+write_nothing(int fd, const void *buf, size_t n)
+{
+    (void)fd;
+    (void)buf;
+    (void)n;
+    errno = ENOSPC;
+    return -1;
+}
+
+/* A disk that is full, a file as long as it may be, and words that are no keys. */
+static void
+test_key_files(void)
+{
+    struct eti_seams seams = eti_system;
+    struct etd_keys keys, again;
+    char path[512], text[1100];
+    snprintf(path, sizeof path, "%s/curve.key", scratch_folder());
+    need(cx, etd_keys_draw(cx, &keys));
+    seams.file.write = write_nothing;
+    eti_ctx_set_seams(cx, &seams);
+    ok(etd_keys_write(cx, path, &keys) != ET_OK, "a key is not written to a full disk");
+    et_error_clear(cx);
+    eti_ctx_set_seams(cx, &eti_system);
+    ok(access(path, F_OK) != 0, "and leaves no file that would keep another out");
+    for (int n = 1022; n <= 1024; n++) {
+        int used = snprintf(text, sizeof text,
+                            "publicly none\nsecret-less\npublic %s\nsecret %s\n#",
+                            keys.public_key, keys.secret);
+        memset(text + used, 'x', (size_t)(n - used));
+        text[n] = '\0';
+        write_text(path, text);
+        if (n > 1023)
+            is_denied(etd_keys_read(cx, path, &again), "a file of 1,024 bytes",
+                      "more than 1023 bytes");
+        else
+            ok(etd_keys_read(cx, path, &again) == ET_OK &&
+                   memcmp(&keys, &again, sizeof keys) == 0,
+               "a key is found in a file of %d bytes", n);
+    }
+    unlink(path);
+}
+
 int
 main(void)
 {
@@ -315,6 +523,10 @@ main(void)
     test_allow();
     test_at_once();
     test_workers();
+    test_lines();
+    test_changed_lists();
+    test_worker_lines();
+    test_key_files();
     et_ctx_free(&cx);
     return done();
 }

@@ -531,46 +531,7 @@ start_reader(int *to, int *from)
     return pid;
 }
 
-static void
-test_start(void)
-{
-    int to, from, status, seconds = 0;
-    char byte = 'x';
-    etd_sup_forget_start(&s);
-    ranks[0].pid = start_reader(&to, &from);
-    s.alive = 1;
-    for (; seconds < 40 && !s.hung; seconds++, time_is += 1) {
-        if (seconds % 8 == 7 && (write(to, &byte, 1) != 1 || read(from, &byte, 1) != 1))
-            bail("rank 0 is gone");
-        etd_sup_watch_start(&s);
-    }
-    ok(!s.hung, "a rank that reads now and then is at work, as long as it takes");
-    for (seconds = 0; seconds < 40 && !s.hung; seconds++, time_is += 1) {
-        const double used = used_by(ranks[0].pid);
-        if (seconds % 8 == 7 && kill(ranks[0].pid, SIGUSR1) != 0)
-            bail("rank 0 is gone");
-        while (seconds % 8 == 7 && used_by(ranks[0].pid) < used + 0.1)
-            ;
-        etd_sup_watch_start(&s);
-    }
-    ok(!s.hung, "as is one that computes now and then");
-    for (seconds = 0; seconds < 40 && !s.hung; seconds++, time_is += 1)
-        etd_sup_watch_start(&s);
-    ok(s.hung && seconds >= 9 && seconds <= 12,
-       "one that does nothing for the run's timeout, 10 s, hangs (after %d)", seconds);
-    if (!s.hung)
-        kill(ranks[0].pid, SIGKILL);
-    ok(strstr(s.why, "rank 4 has not moved for 10 s: after batch 0"), "%s", s.why);
-    is_int(waitpid(ranks[0].pid, &status, 0), ranks[0].pid, "and is ended");
-    ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT,
-       "by the signal at which it leaves its stack");
-    close(to);
-    close(from);
-    ranks[0].pid = 0;
-}
-
-/* ---- ranks that wait for each other ---- */
-
+/* A process that does nothing; STOPPED: and cannot. */
 static pid_t
 start_sleeper(bool stopped)
 {
@@ -599,6 +560,59 @@ is_aborted(pid_t pid)
     (void)waitpid(pid, &status, 0);
     return false;
 }
+
+/* One of two ranks is at work, whichever it is. */
+static void
+test_start(void)
+{
+    int to, from, seconds;
+    const pid_t worker = start_reader(&to, &from), other = start_sleeper(false);
+    char byte = 'x';
+    for (int at = 0; at < RANKS; at++) {
+        etd_sup_forget_start(&s);
+        s.alive = RANKS;
+        ranks[at].pid = worker;
+        ranks[!at].pid = other;
+        for (seconds = 0; seconds < 40 && !s.hung; seconds++, time_is += 1) {
+            if (seconds % 8 == 7 &&
+                (write(to, &byte, 1) != 1 || read(from, &byte, 1) != 1))
+                bail("rank %d is gone", BASE + at);
+            etd_sup_watch_start(&s);
+        }
+        ok(!s.hung, "a rank that reads now and then is at work, as long as it takes");
+        for (seconds = 0; seconds < 40 && !s.hung; seconds++, time_is += 1) {
+            const double used = used_by(worker);
+            if (seconds % 8 == 7 && kill(worker, SIGUSR1) != 0)
+                bail("rank %d is gone", BASE + at);
+            while (seconds % 8 == 7 && used_by(worker) < used + 0.1)
+                ;
+            etd_sup_watch_start(&s);
+        }
+        ok(!s.hung, "as is one that computes now and then");
+    }
+    for (seconds = 0; seconds < 9; seconds++, time_is += 1) {
+        etd_board_move(s.board, 1, seconds == 8 ? ETD_PHASE_DATA : ETD_PHASE_STARTING);
+        etd_sup_watch_start(&s);
+    }
+    ok(!s.hung, "as are all when one of them has begun to train");
+    etd_board_move(s.board, 1, ETD_PHASE_STARTING);
+    for (seconds = 0; seconds < 40 && !s.hung; seconds++, time_is += 1)
+        etd_sup_watch_start(&s);
+    ok(s.hung && seconds >= 9 && seconds <= 12,
+       "two that do nothing for the run's timeout, 10 s, hang (after %d)", seconds);
+    ok(strstr(s.why, "rank 4 has not moved for 10 s: after batch 0"), "%s", s.why);
+    if (!s.hung)
+        etd_sup_signal_all(&s, SIGKILL);
+    for (int i = 0; i < RANKS; i++) {
+        ok(is_aborted(ranks[i].pid),
+           "rank %d is ended by the signal at which it leaves its stack", BASE + i);
+        ranks[i].pid = 0;
+    }
+    close(to);
+    close(from);
+}
+
+/* ---- ranks that wait for each other ---- */
 
 /* SECONDS pass, in which those ranks move that are in MOVES, a bit each. */
 static void
