@@ -213,6 +213,28 @@ test_errors(void)
     ranks[1].end.why[0] = '\0';
 }
 
+/* The log of a rank that is removed while the run goes on. */
+static void
+test_removed_log(void)
+{
+    static const char said[] =
+        "run/logs/rank5.txt was removed: what is printed goes to another";
+    if (link("run/logs/rank4.txt", "kept") != 0)
+        bail("no second name for a log");
+    for (int i = 0; i < 3; i++, time_is += 1)
+        etd_sup_look_at_files(&s);
+    is_str(take(screen), "", "of logs that are there, with other names too, none is new");
+    unlink("run/logs/rank5.txt");
+    for (int i = 0; i < 3; i++, time_is += 1)
+        etd_sup_look_at_files(&s);
+    is_told(ETD_PACKET_LINE, ET_LOG_WARN, said, "that one was removed is said once");
+    print(1, 1, "from now on\n");
+    is_str(content("run/logs/rank5.txt"), "from now on\n", "it has what comes now");
+    print(0, 0, "the first\n");
+    ok(strstr(content("run/logs/rank4.txt"), "the first\n"), "and the other goes on");
+    (void)take(screen);
+}
+
 /* A rank says how it is after BA batches: its own part of a step. */
 static void
 say_health(int i, int64_t ba, double own_ms)
@@ -618,7 +640,7 @@ test_start(void)
 static void
 pass(double seconds, int moves)
 {
-    for (double end = time_is + seconds; time_is < end; time_is += 0.5) {
+    for (double end = time_is + seconds; time_is < end; time_is += 0.9) {
         for (int i = 0; i < RANKS; i++)
             if (moves & 1 << i)
                 etd_board_move(s.board, i, ETD_PHASE_BACKWARD);
@@ -652,6 +674,9 @@ test_hang(void)
         s.alive = RANKS;
         etd_board_step(s.board, 0, 8);
         etd_board_step(s.board, 1, 7);
+        ranks[0].pid = start_sleeper(false);
+        ranks[1].pid = start_sleeper(row[i].stopped);
+        const pid_t second_pid = ranks[1].pid;
         pass(20, 3);
         s.failed = 0;
         pass(20, 0);
@@ -660,8 +685,7 @@ test_hang(void)
         ranks[1].pid = 0;
         pass(20, 1);
         ok(!s.hung, "nor does one whose process has ended, while others move");
-        ranks[1].pid = start_sleeper(row[i].stopped);
-        ranks[0].pid = start_sleeper(false);
+        ranks[1].pid = second_pid;
         pass(3, 3);
         etd_board_collective(s.board, 0, &first);
         etd_board_collective(s.board, 1, &second);
@@ -672,7 +696,7 @@ test_hang(void)
         ok(s.hung && s.failed == 1, "of two that wait the one that is behind has failed");
         snprintf(want, sizeof want,
                  "rank 5 did not arrive at barrier 6, in which rank 4 has waited for "
-                 "10 s: %s; dumps/rank5.txt has what it did last",
+                 "11 s: %s; dumps/rank5.txt has what it did last",
                  row[i].why);
         is_str(s.why, want, "it is named, with where it is");
         ok(s.kill_at > etd_sup_now(&s), "they have time to say where they stand");
@@ -741,6 +765,7 @@ main(void)
     test_lines();
     test_prints();
     test_errors();
+    test_removed_log();
     test_health();
     test_slow_front();
     test_expiry();

@@ -478,6 +478,28 @@ test_sizes(void)
                n > ETD_RECIPE_BYTES ? "too long" : "taken");
 }
 
+/* The words that the program is started with; of what it says, where the recipe lies is
+ * left out. */
+static void
+test_arguments(void)
+{
+    static const char *const words[] = {"train_data.batch_size=64", "--alg=ema"};
+    struct etd_answer a;
+    FILE *f = fopen(program, "w");
+    if (!f || fputs("#!/bin/sh\nprintf '%s|' \"$@\" \"$5\"\ncat \"$5\" >&2\n", f) < 0 ||
+        fclose(f) != 0)
+        bail("no program");
+    ok(is_taken(181, &(struct parcel){.args = words, .n_args = 2, .name = "digits"}),
+       "a recipe is taken with two words");
+    ok(etd_start_answer(&s, (const unsigned char[ETD_CMD_ID]){181}, &a) &&
+           a.kind == ETD_APPLIED,
+       "and its program has run");
+    is_str(a.text,
+           "train|-d|--progress=none|launch.worker=null|digits.yaml|"
+           "train_data.batch_size=64|--alg=ema|digits.yaml|model: x",
+           "for a run that nobody waits for, with the recipe, and the words behind it");
+}
+
 /* A program that a signal ends has begun nothing. */
 static void
 test_signal(void)
@@ -511,6 +533,7 @@ main(void)
     test_words();
     test_paths();
     test_sizes();
+    test_arguments();
     test_signal();
     et_ctx_free(&s.cx);
     return done();
