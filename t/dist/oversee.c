@@ -123,7 +123,10 @@ test_opening(void)
     is_str(content("run/logs/rank5.txt"),
            "before there was a run,\nand an error\nand then\n",
            "the log of a rank has what it printed before there was one, too");
-    ok(strstr(take(screen), "\"directory\":\"run\""), "who looks on is told as well");
+    char want[256];
+    snprintf(want, sizeof want, "{\"directory\":\"run\",\"name\":\"%s\",\"seq\":%lld}",
+             et_run_name(s.run), (long long)et_run_seq(s.run));
+    ok(strstr(take(screen), want), "who looks on is told as well, and which record is next");
 }
 
 /* Lines that ranks log: those of the first are shown, and those of others that are about
@@ -211,6 +214,46 @@ test_errors(void)
     ok(strstr(take(screen), "E4: of the first rank\n"), "which shows that of the first");
     is_str(ranks[0].end.why, "", "and needs nobody to say it again");
     ranks[1].end.why[0] = '\0';
+}
+
+/* How a run ended, as the front is told: each field is itself. */
+static void
+test_end(void)
+{
+    struct etd_end end = {
+        .state = "failed", .why = "no\trank", .hint = "do\1this", .exit = 3, .rank = 5};
+    for (int i = 0; i < 2; i++) {
+        char want[256];
+        end.began = i == 0;
+        end.said = i == 1;
+        snprintf(want, sizeof want,
+                 "{\"state\":\"failed\",\"exit\":3,\"rank\":5,\"began\":%s,\"said\":%s,"
+                 "\"why\":\"no\\\\x09rank\",\"hint\":\"do\\\\x01this\"}",
+                 i == 0 ? "true" : "false", i == 1 ? "true" : "false");
+        etd_sup_tell_end(&s, &end);
+        is_str(take(screen) + ETD_PACKET_HEAD, want, "the front is told how a run ended");
+    }
+}
+
+/* A line of the supervisor's own. */
+static void
+test_said(void)
+{
+    struct et_events *log;
+    struct et_record r;
+    bool got = true;
+    int n = 0;
+    s.dirty = false;
+    etd_sup_say(&s, ET_LOG_WARN, "of %d ranks", 7);
+    is_told(ETD_PACKET_LINE, ET_LOG_WARN, "of 7 ranks", "a line is shown");
+    ok(s.dirty, "readers of the log are to see it soon");
+    et_run_flush(s.run);
+    need(s.cx, et_events_open(s.cx, "run/events.log", &log));
+    while (et_events_next(log, &r, &got) == ET_OK && got)
+        n += r.kind == ET_RECORD_LOG && r.level == ET_LOG_WARN && r.text &&
+             strcmp(r.text, "of 7 ranks") == 0;
+    et_events_close(&log);
+    is_int(n, 1, "which has it with its level");
 }
 
 /* The log of a rank that is removed while the run goes on. */
@@ -523,7 +566,8 @@ compute(int number)
     const double end = used_by(0) + 0.1;
     (void)number;
     while (used_by(0) < end)
-        ;
+        for (volatile int i = 0; i < 1000000; i++) /* not in the system */
+            ;
 }
 
 /* A rank that computes as it begins and at SIGUSR1, reads a byte when it is given one,
@@ -612,12 +656,12 @@ test_start(void)
         }
         ok(!s.hung, "as is one that computes now and then");
     }
-    for (seconds = 0; seconds < 9; seconds++, time_is += 1) {
+    for (seconds = 0; seconds < 17; seconds++, time_is += 1) {
         etd_board_move(s.board, 1, seconds == 8 ? ETD_PHASE_DATA : ETD_PHASE_STARTING);
         etd_sup_watch_start(&s);
     }
     ok(!s.hung, "as are all when one of them has begun to train");
-    etd_board_move(s.board, 1, ETD_PHASE_STARTING);
+    etd_sup_forget_start(&s);
     for (seconds = 0; seconds < 40 && !s.hung; seconds++, time_is += 1)
         etd_sup_watch_start(&s);
     ok(s.hung && seconds >= 9 && seconds <= 12,
@@ -766,6 +810,8 @@ main(void)
     test_prints();
     test_errors();
     test_removed_log();
+    test_end();
+    test_said();
     test_health();
     test_slow_front();
     test_expiry();
