@@ -143,6 +143,16 @@ test_well(void)
     is_int(all->code, 0, "its supervisor ends as the run did");
     is_str(facts("well"), "done 0 1", "which is written down");
     is_int(heard.opened, 1, "the front hears once where it is");
+    json_t *json = json_loads(text_of("well", "run.json"), 0, NULL);
+    is_str(heard.as.name, json_string_value(json_object_get(json, "name")),
+           "with its name");
+    json_decref(json);
+    is_str(heard.as.directory, "well", "and its folder");
+    ok(heard.as.seq > 0 && heard.line_seq >= heard.as.seq &&
+           heard.line_seq < heard.as.seq + 20 && heard.raw_seq >= heard.as.seq &&
+           heard.raw_seq < heard.as.seq + 20,
+       "and what it hears stands behind those of its records (%d: %d, %d)",
+       (int)heard.as.seq, (int)heard.line_seq, (int)heard.raw_seq);
     for (int i = 0; i < 3; i++) {
         const char *at = strrchr(all->text[i], ' ');
         if (i == 0)

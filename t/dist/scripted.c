@@ -184,6 +184,10 @@ keep(const struct etd_news *news)
               : news->kind == ETD_NEWS_RAW ? news->stream
                                            : 0;
     heard.raw += news->kind == ETD_NEWS_RAW ? news->n : 0;
+    if (news->kind == ETD_NEWS_LINE)
+        heard.line_seq = news->seq;
+    if (news->kind == ETD_NEWS_RAW)
+        heard.raw_seq = news->seq;
     snprintf(heard.text + n, sizeof heard.text - n, "%s %d %.*s\n", words[news->kind],
              tag, (int)news->n, news->text);
 }
@@ -199,6 +203,7 @@ hear_one(void)
         break;
     case ETD_NEWS_OPENED:
         heard.opened++;
+        heard.as = news;
         break;
     case ETD_NEWS_END:
         heard.over = true;

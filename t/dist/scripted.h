@@ -61,7 +61,9 @@ int end_rank(struct etd_rank *r, const char *state, int code);
 struct heard {
     char text[1 << 18]; /* "KIND NUMBER TEXT", a line for each: "line 2 ..." with the
                            level, "raw 1 ..." with the stream */
-    int opened;         /* how often the run was */
+    int opened;         /* how often the run was, and */
+    struct etd_news as; /* where, and behind which records */
+    int64_t line_seq, raw_seq; /* those behind which it heard the last of each */
     size_t raw;         /* bytes that rank 0 printed */
     bool over, lost;
     struct etd_end end;
