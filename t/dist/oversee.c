@@ -559,11 +559,11 @@ used_by(pid_t pid)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Uses the processor for a tenth of a second. */
+/* Uses the processor for a twentieth of a second. */
 static void
 compute(int number)
 {
-    const double end = used_by(0) + 0.1;
+    const double end = used_by(0) + 0.05;
     (void)number;
     while (used_by(0) < end)
         for (volatile int i = 0; i < 1000000; i++) /* not in the system */
@@ -639,18 +639,18 @@ test_start(void)
         s.alive = RANKS;
         ranks[at].pid = worker;
         ranks[!at].pid = other;
-        for (seconds = 0; seconds < 40 && !s.hung; seconds++, time_is += 1) {
+        for (seconds = 0; seconds < 24 && !s.hung; seconds++, time_is += 1) {
             if (seconds % 8 == 7 &&
                 (write(to, &byte, 1) != 1 || read(from, &byte, 1) != 1))
                 bail("rank %d is gone", BASE + at);
             etd_sup_watch_start(&s);
         }
         ok(!s.hung, "a rank that reads now and then is at work, as long as it takes");
-        for (seconds = 0; seconds < 40 && !s.hung; seconds++, time_is += 1) {
+        for (seconds = 0; seconds < 24 && !s.hung; seconds++, time_is += 1) {
             const double used = used_by(worker);
             if (seconds % 8 == 7 && kill(worker, SIGUSR1) != 0)
                 bail("rank %d is gone", BASE + at);
-            while (seconds % 8 == 7 && used_by(worker) < used + 0.1)
+            while (seconds % 8 == 7 && used_by(worker) < used + 0.05)
                 ;
             etd_sup_watch_start(&s);
         }

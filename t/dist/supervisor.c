@@ -463,6 +463,59 @@ test_no_hub(void)
     s.hub_fd = link;
 }
 
+/* Hubs that end without a word, one after the other: each a second behind the end of the
+ * one before; at the third in a row people are told of how it ended. */
+static void
+test_hubs_end(void)
+{
+    static const struct {
+        const char *script, *how;
+    } row[] = {
+        {"#!/bin/sh\nexit 3\n", "the hub does not begin (exit code 3)"},
+        {"#!/bin/sh\nkill -9 $$\n", "the hub does not begin (signal 9)"},
+    };
+    const int link = s.hub_fd;
+    char program[512];
+    snprintf(program, sizeof program, "%s/hub", scratch_folder());
+    launch.program = program;
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        FILE *f = fopen(program, "w");
+        if (!f || fputs(row[i].script, f) < 0 || fclose(f) != 0 ||
+            chmod(program, 0700) != 0)
+            bail("no program");
+        s.hub_failures = 0;
+        s.hub_fd = -1;
+        for (int times = 1; times <= 4; times++) {
+            char told[1 << 12];
+            siginfo_t info;
+            int ticks = 0;
+            s.hub_heard = true; /* the one before had said something */
+            while (s.hub <= 0 && ticks++ < 10) {
+                time_is += 0.3;
+                etd_hub_due(&s);
+            }
+            ok(s.hub > 0 && (times == 1 || (ticks >= 4 && ticks <= 5)),
+               "hub %d is started, a second behind the one before (%d)", times, ticks);
+            ok(!s.hub_heard, "which has said nothing yet");
+            const pid_t pid = s.hub;
+            for (int k = 0; k < 10; k++, time_is += 0.3)
+                etd_hub_due(&s);
+            is_int(s.hub, pid, "while it is there no other is");
+            if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) != 0)
+                bail("no hub ends");
+            etd_hub_reap(&s);
+            ok(s.hub == 0 && s.hub_fd == -1 && s.hub_pidfd == -1, "then it is gone");
+            ssize_t n = recv(screen, told, sizeof told, MSG_DONTWAIT);
+            ok(times == 3 ? n > 0 && memmem(told, (size_t)n, row[i].how,
+                                            strlen(row[i].how)) != NULL
+                          : n <= 0,
+               "people are told %s", times == 3 ? row[i].how : "nothing");
+        }
+    }
+    launch.program = NULL;
+    s.hub_fd = link;
+}
+
 /* Where the hub says that it listens, or why it does not: people are told of what has
  * changed. */
 static void
@@ -568,6 +621,7 @@ main(void)
     lines(0, "");
     test_files();
     test_no_hub();
+    test_hubs_end();
     test_place();
     et_run_close(&s.run);
     etd_board_free(&s.board);
