@@ -60,8 +60,8 @@ hear(void)
     struct etd_frame f;
     struct etd_fault fault;
     ssize_t n = recv(hub, bytes, sizeof bytes, MSG_DONTWAIT);
-    if (n > 0 && (etd_read(bytes, (size_t)n, &f, &fault) != ET_OK ||
-                  !etd_answer_read(&f, &a)))
+    if (n > 0 &&
+        (etd_read(bytes, (size_t)n, &f, &fault) != ET_OK || !etd_answer_read(&f, &a)))
         bail("the hub hears no answer");
     return a;
 }
@@ -162,7 +162,8 @@ test_refused(void)
         is_int(a.kind == ETD_REJECTED && is_for(&a, 1100 + i) ? a.code : 0, row[i].code,
                "a command for revision %d, %d ranks and phase %d", (int)row[i].if_rev,
                row[i].alive, (int)row[i].phase);
-        is_int(etd_board_next(s.board, &r), row[i].code == 0, "rank 0 is asked, or not");
+        is_int(etd_board_next(s.board, &r), row[i].code == 0,
+               "rank 0 is asked, or not");
     }
     s.alive = 1;
     etd_sup_answered(&s, "0 1 1 of a signal");
@@ -221,7 +222,8 @@ test_many(void)
         wrong += a.kind != ETD_APPLIED || !is_for(&a, 2000 + i) || a.step != i ||
                  a.rev != REVISION + MOST - i;
     }
-    is_int(wrong, 0, "each is answered, by the last that waits in the first place, too");
+    is_int(wrong, 0,
+           "each is answered, by the last that waits in the first place, too");
     ask(2200, ETD_OP_PAUSE, REVISION + MOST, "");
     ok(hear().kind == ETD_KIND_COUNT && etd_board_next(s.board, &r),
        "then the settings are known again, and there is room");

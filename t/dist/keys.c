@@ -368,9 +368,9 @@ test_lines(void)
                "%.8s..%s lets '%s' in", row[i].line, strrchr(row[i].line, ' '),
                row[i].comment);
     }
-    is_int(etd_authorized_parse(row[4].line, strlen(row[4].line), &list, why,
-                                sizeof why),
-           0, "(a day of which all seconds are known)");
+    is_int(
+        etd_authorized_parse(row[4].line, strlen(row[4].line), &list, why, sizeof why),
+        0, "(a day of which all seconds are known)");
     ok(etd_authorized_find(&list, KEY, 2 * 24 * 3600 - 1e-3) &&
            !etd_authorized_find(&list, KEY, 2 * 24 * 3600),
        "a key holds until its day is over, and no longer");
@@ -426,8 +426,8 @@ test_worker_lines(void)
         {"a: {address: ssh://b}", "ssh://b", "", "", 1},
         {"a: {address: \"ssh://b,c}d\", since: 2026-01-02}", "ssh://b,c}d", "",
          "2026-01-02", 1},
-        {"a: {since: 2026-01-02, address: tcp://h:1, key: \"" KEY "\"}", "tcp://h:1", KEY,
-         "2026-01-02", 1},
+        {"a: {since: 2026-01-02, address: tcp://h:1, key: \"" KEY "\"}", "tcp://h:1",
+         KEY, "2026-01-02", 1},
         {" \t", "", "", "", 0},
         {"---", "", "", "", 0},
         {"# a: b", "", "", "", 0},

@@ -126,7 +126,8 @@ test_opening(void)
     char want[256];
     snprintf(want, sizeof want, "{\"directory\":\"run\",\"name\":\"%s\",\"seq\":%lld}",
              et_run_name(s.run), (long long)et_run_seq(s.run));
-    ok(strstr(take(screen), want), "who looks on is told as well, and which record is next");
+    ok(strstr(take(screen), want),
+       "who looks on is told as well, and which record is next");
 }
 
 /* Lines that ranks log: those of the first are shown, and those of others that are about
@@ -157,10 +158,11 @@ test_lines(void)
         is_told(ETD_PACKET_LINE, row[i].level, row[i].shown ? row[i].text : "",
                 row[i].text);
     }
-    is_str(content("run/logs/rank5.txt") + before,
-           "info of the second\nerror rank 5: is the second\nwarn rank 4: is the first\n"
-           "warn rank 1: is a place in a list\nwarn rank 5: \ndebug rank 5: x\n",
-           "its log has each line of the second rank, with its level");
+    is_str(
+        content("run/logs/rank5.txt") + before,
+        "info of the second\nerror rank 5: is the second\nwarn rank 4: is the first\n"
+        "warn rank 1: is a place in a list\nwarn rank 5: \ndebug rank 5: x\n",
+        "its log has each line of the second rank, with its level");
     is_str(content("run/logs/rank4.txt") + first, "",
            "the lines of the first, which the run writes, are not written twice");
 }
@@ -211,7 +213,8 @@ test_errors(void)
     is_str(content("run/logs/rank5.txt") + before, all, "its log has all of it");
     is_str(take(screen), "", "and the screen nothing");
     say(0, ETD_PACKET_ERR, "etude: error E4: of the first rank\n", 35);
-    ok(strstr(take(screen), "E4: of the first rank\n"), "which shows that of the first");
+    ok(strstr(take(screen), "E4: of the first rank\n"),
+       "which shows that of the first");
     is_str(ranks[0].end.why, "", "and needs nobody to say it again");
     ranks[1].end.why[0] = '\0';
 }
@@ -231,7 +234,8 @@ test_end(void)
                  "\"why\":\"no\\\\x09rank\",\"hint\":\"do\\\\x01this\"}",
                  i == 0 ? "true" : "false", i == 1 ? "true" : "false");
         etd_sup_tell_end(&s, &end);
-        is_str(take(screen) + ETD_PACKET_HEAD, want, "the front is told how a run ended");
+        is_str(take(screen) + ETD_PACKET_HEAD, want,
+               "the front is told how a run ended");
     }
 }
 
@@ -266,7 +270,8 @@ test_removed_log(void)
         bail("no second name for a log");
     for (int i = 0; i < 3; i++, time_is += 1)
         etd_sup_look_at_files(&s);
-    is_str(take(screen), "", "of logs that are there, with other names too, none is new");
+    is_str(take(screen), "",
+           "of logs that are there, with other names too, none is new");
     unlink("run/logs/rank5.txt");
     for (int i = 0; i < 3; i++, time_is += 1)
         etd_sup_look_at_files(&s);
@@ -737,7 +742,8 @@ test_hang(void)
         pass(5, 0);
         ok(!s.hung, "a rank has its time from when it moved last");
         pass(2, 0);
-        ok(s.hung && s.failed == 1, "of two that wait the one that is behind has failed");
+        ok(s.hung && s.failed == 1,
+           "of two that wait the one that is behind has failed");
         snprintf(want, sizeof want,
                  "rank 5 did not arrive at barrier 6, in which rank 4 has waited for "
                  "11 s: %s; dumps/rank5.txt has what it did last",

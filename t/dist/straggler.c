@@ -195,7 +195,8 @@ test_batches(void)
 {
     const struct step slow = {200, 50, 1};
     begin();
-    is_int(count(tell(2, 19, slow)), 0, "19 batches behind its first slow one it is none");
+    is_int(count(tell(2, 19, slow)), 0,
+           "19 batches behind its first slow one it is none");
     is_int(count(tell(1, 1, slow)), 1, "20 behind it it is one");
     is_int(count(tell(1, 1, usual)) + count(tell(1, 19, usual)) +
                count(tell(1, 1, slow)) + count(tell(1, 20, slow)),
