@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -107,27 +108,108 @@ is_told(enum etd_packet_kind kind, int tag, const char *text, const char *what)
 
 /* ---- what ranks print and say ---- */
 
+/* The descriptor that comes with what rank I is told, which is in TEXT; -1: none. */
+static int
+take_lock(int i, char text[1024])
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec part = {.iov_base = text, .iov_len = 1023};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = control.room,
+                       .msg_controllen = sizeof control.room};
+    int fd = -1;
+    ssize_t n = recvmsg(link_of[i], &m, MSG_DONTWAIT);
+    text[n > 0 ? n : 0] = '\0';
+    struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+    if (c && c->cmsg_type == SCM_RIGHTS)
+        memcpy(&fd, CMSG_DATA(c), sizeof fd);
+    return fd;
+}
+
+/* A run that cannot be: each rank that asks is told why, also those that ask later. */
+static void
+test_refused(void)
+{
+    static const char open[] = "{\"threads\": 1}";
+    char first[1024], text[1024];
+    launch.config.directory = "script/run";
+    if (symlink("/dev/null", "script") != 0)
+        bail("no link");
+    for (int times = 0; times < 2; times++)
+        for (int i = 0; i < RANKS; i++) {
+            say(i, ETD_PACKET_OPEN, open, sizeof open - 1);
+            snprintf(text, sizeof text, "%s", take(link_of[i]));
+            if (times == 0 && i == 0)
+                snprintf(first, sizeof first, "%s", text);
+            ok(strstr(text, "\"status\":") && strcmp(text, first) == 0,
+               "rank %d is told that there can be no run, time %d: %.60s", BASE + i,
+               times + 1, text);
+            is_str(take(link_of[!i]), "", "and nobody else is");
+        }
+    ok(!s.run && !s.directory[0], "there is none");
+    etd_sup_forget_start(&s);
+    launch.config.directory = "run";
+}
+
 static void
 test_opening(void)
 {
-    static const char open[] = "{\"threads\": 1}";
+    static const char open[] = "{\"threads\": 7, \"name\": \"calm-heron\"}";
+    static char early[30 << 10];
+    struct etd_bytes b = {0};
+    struct stat lock, sent;
+    char text[1024], want[256];
     print(1, 0, "before there was a run,\n");
     print(1, 1, "and an error\n");
+    memset(early, 'e', sizeof early - 1);
+    for (int i = 0; i < 3; i++)
+        print(1, 0, early);
     say(1, ETD_PACKET_OPEN, open, sizeof open - 1);
     is_str(take(link_of[1]), "", "a rank waits for the first one's run");
-    say(0, ETD_PACKET_OPEN, open, sizeof open - 1);
-    for (int i = 0; i < RANKS; i++)
-        ok(strstr(take(link_of[i]), "\"directory\":\"run\""),
-           "rank %d is told where it is", BASE + i);
+    /* In two pieces: the second has its end, and the next packet. */
+    etd_packet_add(&b, ETD_PACKET_OPEN, open, sizeof open - 1);
+    etd_packet_add(&b, ETD_PACKET_LINE, "\1and a line", 11);
+    for (size_t at = 0, n = 9; at < b.n; at += n, n = b.n - at) {
+        if (write(says[0], b.at + at, n) != (ssize_t)n)
+            bail("rank 0 says nothing");
+        etd_sup_read_packets(&s, 0);
+    }
+    etd_bytes_free(&b);
+    for (int i = 0; i < RANKS; i++) {
+        int fd = take_lock(i, text);
+        ok(strstr(text, "\"directory\":\"run\",\"name\":\"calm-heron\"") &&
+               strstr(text, "\"incarnation\":1"),
+           "rank %d is told where it is, and who", BASE + i);
+        ok(fd >= 0 && fstat(fd, &sent) == 0 && fstat(et_run_lock(s.run), &lock) == 0 &&
+               sent.st_ino == lock.st_ino,
+           "and holds its lock");
+        if (fd >= 0)
+            close(fd);
+    }
+    say(1, ETD_PACKET_OPEN, open, sizeof open - 1);
+    ok(strstr(take(link_of[1]), "calm-heron") && !*take(link_of[0]),
+       "one that asks again is told again, alone");
+    is_str(s.name, "calm-heron", "its name is kept");
+    ok(strstr(content("run/run.json"), "\"threads\": 7"),
+       "and written down with all else");
     print(1, 0, "and then\n");
-    is_str(content("run/logs/rank5.txt"),
-           "before there was a run,\nand an error\nand then\n",
-           "the log of a rank has what it printed before there was one, too");
-    char want[256];
-    snprintf(want, sizeof want, "{\"directory\":\"run\",\"name\":\"%s\",\"seq\":%lld}",
-             et_run_name(s.run), (long long)et_run_seq(s.run));
-    ok(strstr(take(screen), want),
-       "who looks on is told as well, and which record is next");
+    static const char before[] = "before there was a run,\nand an error\n";
+    const char *log = content("run/logs/rank5.txt");
+    const size_t n_before = sizeof before - 1 + 2 * (sizeof early - 1);
+    ok(strncmp(log, before, sizeof before - 1) == 0 && strlen(log) > n_before,
+       "the log of a rank has what it printed before there was one, too");
+    is_str(log + (strlen(log) > n_before ? n_before : 0), "and then\n",
+           "as much as there is room for");
+    snprintf(want, sizeof want,
+             "{\"directory\":\"run\",\"name\":\"calm-heron\",\"seq\":%lld}",
+             (long long)et_run_seq(s.run));
+    const char *told = take(screen);
+    ok(strstr(told, want), "who looks on is told as well, and which record is next");
+    ok(strstr(told, "and a line"), "and hears what the first rank says behind that");
 }
 
 /* Lines that ranks log: those of the first are shown, and those of others that are about
@@ -683,6 +765,77 @@ test_start(void)
     close(from);
 }
 
+/* ---- a rank that ends ---- */
+
+/* Rank I ends: with EXIT, or by signal -EXIT. */
+static void
+end_rank(int i, int exit)
+{
+    siginfo_t info;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        if (exit < 0)
+            kill(getpid(), -exit);
+        _exit(exit);
+    }
+    ranks[i].pid = pid;
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT) != 0)
+        bail("no rank ends");
+    etd_sup_reap(&s, i);
+}
+
+/* The first that fails is to blame, with its own batch. A rank that was asked to end has
+ * no dump, unless it crashed. */
+static void
+test_failures(void)
+{
+    static const struct {
+        const char *last; /* word of rank 5; "": none */
+        int exit, stops;
+        bool killed;
+        const char *why; /* "": it has ended well */
+    } row[] = {
+        {"{\"state\":\"done\",\"exit\":3}", 3, 0, false, ""},
+        {"{\"state\":\"done\",\"exit\":0}", 3, 0, false,
+         "rank 5 ended by itself, with exit 3, after batch 12; dumps/rank5.txt has "
+         "what "
+         "it did last"},
+        {"", 0, 0, false,
+         "rank 5 ended by itself, with exit 0, after batch 12; dumps/rank5.txt has "
+         "what "
+         "it did last"},
+        {"", 7, 1, false, "rank 5 ended by itself, with exit 7, after batch 12"},
+        {"", -SIGKILL, 0, true, "rank 5 was ended by signal 9 (Killed) after batch 12"},
+        {"", -SIGSEGV, 1, true,
+         "rank 5 was ended by signal 11 (Segmentation fault) after batch 12; "
+         "dumps/rank5.txt has what it did last"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        etd_sup_forget_start(&s);
+        s.why[0] = '\0';
+        s.alive = RANKS;
+        s.stops = row[i].stops;
+        s.killed = row[i].killed;
+        ranks[1].ended = false;
+        etd_board_step(s.board, 0, 99);
+        etd_board_step(s.board, 1, 12);
+        if (row[i].last[0])
+            say(1, ETD_PACKET_END, row[i].last, strlen(row[i].last));
+        end_rank(1, row[i].exit);
+        is_str(s.why, row[i].why, "rank 5 ends %s",
+               row[i].why[0] ? "otherwise than it should" : "as it has said");
+        ok(s.alive == 1 && s.failed == (row[i].why[0] ? 1 : -1) && ranks[1].pid == 0,
+           "and is there no more");
+        end_rank(0, 8);
+        ok(s.alive == 0 && s.failed == (row[i].why[0] ? 1 : 0) &&
+               (!row[i].why[0] || strcmp(s.why, row[i].why) == 0),
+           "one that ends behind it is not to blame");
+    }
+    s.stops = 0;
+    s.killed = false;
+    etd_sup_forget_start(&s);
+}
+
 /* ---- ranks that wait for each other ---- */
 
 /* SECONDS pass, in which those ranks move that are in MOVES, a bit each. */
@@ -811,6 +964,7 @@ main(void)
     for (int i = 0; i < RANKS; i++)
         make_rank(i);
     etd_sup_forget_start(&s);
+    test_refused();
     test_opening();
     test_lines();
     test_prints();
@@ -827,6 +981,7 @@ main(void)
     test_is_starting();
     test_start();
     test_hang();
+    test_failures();
     for (int i = 0; i < RANKS; i++) {
         etd_sup_close_rank(&s, i);
         close(says[i]);
