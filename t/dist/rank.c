@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -65,6 +66,40 @@ will_answer(const char *text)
         bail("a rank cannot be answered");
 }
 
+/* Answers TEXT, and hands on the descriptor FD. */
+static void
+will_answer_with(const char *text, int fd)
+{
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(sizeof(int))];
+    } control = {0};
+    struct iovec part = {.iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
+    struct msghdr m = {.msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = control.room,
+                       .msg_controllen = sizeof control.room};
+    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+    c->cmsg_level = SOL_SOCKET;
+    c->cmsg_type = SCM_RIGHTS;
+    c->cmsg_len = CMSG_LEN(sizeof fd);
+    memcpy(CMSG_DATA(c), &fd, sizeof fd);
+    if (sendmsg(answers, &m, 0) < 0)
+        bail("a rank cannot be answered");
+    close(fd);
+}
+
+/* Takes the lock of the file "lock"; -1: somebody has it. */
+static int
+take_lock(void)
+{
+    int fd = open("lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
 static const char *
 content(const char *path)
 {
@@ -94,9 +129,11 @@ test_open(struct et_ctx *cx, struct etd_board *board, int number)
     ok(!etd_rank_resumes(r), "a rank of a first start has no run to go on with");
     is_int(etd_rank_number(r), BASE + number, "it has its place");
     is_int(etd_rank_world(r), 8, "among all there are");
-    will_answer("{\"directory\":\"place\",\"name\":\"calm-bird\",\"id\":\"0a0b\","
-                "\"incarnation\":5}");
+    will_answer_with("{\"directory\":\"place\",\"name\":\"calm-bird\",\"id\":\"0a0b\","
+                     "\"incarnation\":5}",
+                     take_lock());
     need(cx, etd_rank_open(cx, r, &open, &run));
+    is_int(take_lock(), -1, "a rank holds the run's lock");
     ok(strstr(et_run_directory(run), "place"), "it is told where the run is");
     is_str(et_run_name(run), "calm-bird", "what it is called");
     is_str(et_run_id(run), "0a0b", "which run it is");
@@ -110,6 +147,9 @@ test_open(struct et_ctx *cx, struct etd_board *board, int number)
              "\"threads\":3}\n",
              ETD_PACKET_OPEN, number ? "\"there\"" : "null");
     is_str(end(&r), want, "it has said what is to be opened");
+    int lock = take_lock();
+    ok(lock >= 0, "when it has ended the lock is free");
+    close(lock);
 }
 
 static void
@@ -174,15 +214,17 @@ test_words(struct et_ctx *cx, struct etd_board *board)
     fprintf(etd_rank_out(r), "a result\n");
     fprintf(etd_rank_err(r), "an excuse\n");
     fprintf(etd_rank_out(r), "without an end");
+    fprintf(etd_rank_err(r), "nor has this");
     etd_rank_end(r, &last);
     fprintf(etd_rank_err(r), "as it goes");
     is_int(board->rank[1].phase, ETD_PHASE_ENDED, "at its end a rank is at its end");
     ok(board->rank[0].phase != ETD_PHASE_ENDED, "and no other is");
     snprintf(want, sizeof want,
              "%d:\2a line\n%d:a result\n\n%d:an excuse\n\n%d:without an end\n"
-             "%d:{\"state\":\"done\",\"exit\":7,\"began\":true}\n%d:as it goes\n",
+             "%d:nor has "
+             "this\n%d:{\"state\":\"done\",\"exit\":7,\"began\":true}\n%d:as it goes\n",
              ETD_PACKET_LINE, ETD_PACKET_OUT, ETD_PACKET_ERR, ETD_PACKET_OUT,
-             ETD_PACKET_END, ETD_PACKET_ERR);
+             ETD_PACKET_ERR, ETD_PACKET_END, ETD_PACKET_ERR);
     is_str(end(&r), want, "all that it says comes in its order, to the last");
     etd_board_clear(board);
 }
