@@ -255,6 +255,15 @@ test_requests(struct et_ctx *cx, struct etd_board *board, int first, int number)
     is_int(etd_rank_level(r), -1, "its lines are shown as the program was called");
     c->level(c, ET_LOG_DEBUG);
     is_int(etd_rank_level(r), ET_LOG_DEBUG, "or as is asked for");
+    for (int i = 0; i < 2; i++) {
+        etd_board_move(board, 0, ETD_PHASE_DATA);
+        etd_board_move(board, 1, ETD_PHASE_DATA);
+        c->wait(c);
+        ok(board->rank[number].phase == ETD_PHASE_PAUSED &&
+               board->rank[!number].phase == ETD_PHASE_DATA,
+           "while it waits for a request it is paused, so that nobody takes it for "
+           "hung");
+    }
     if (first + number == 0)
         snprintf(want, sizeof want,
                  "%d:12 40 1 0.1 -> 0.5\n%d:13 41 0 refused: it is large\n",
