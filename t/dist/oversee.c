@@ -212,8 +212,8 @@ test_opening(void)
     ok(strstr(told, "and a line"), "and hears what the first rank says behind that");
 }
 
-/* Lines that ranks log: those of the first are shown, and those of others that are about
- * them alone; all that others say stands in their own logs. */
+/* Lines that ranks log: those of the first are shown, and those of others that are
+ * about them alone; all that others say stands in their own logs. */
 static void
 test_lines(void)
 {
@@ -786,8 +786,8 @@ end_rank(int i, int exit)
     etd_sup_reap(&s, i);
 }
 
-/* The first that fails is to blame, with its own batch. A rank that was asked to end has
- * no dump, unless it crashed. */
+/* The first that fails is to blame, with its own batch. A rank that was asked to end
+ * has no dump, unless it crashed. */
 static void
 test_failures(void)
 {

@@ -64,7 +64,7 @@ struct heard {
     int opened;         /* how often the run was, and */
     struct etd_news as; /* where, and behind which records */
     int64_t line_seq, raw_seq; /* those behind which it heard the last of each */
-    size_t raw;         /* bytes that rank 0 printed */
+    size_t raw;                /* bytes that rank 0 printed */
     bool over, lost;
     struct etd_end end;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs of one's own as ranks (spawn.h): what they find in their environment, whose
  * end counts, and how those that are left are ended. The programs are scripts of this
- * test, which has the clock: it goes on by three seconds with each look at it, but stands
- * while a rank that is asked to end has not said so. */
+ * test, which has the clock: it goes on by three seconds with each look at it, but
+ * stands while a rank that is asked to end has not said so. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -107,7 +107,8 @@ test_environment(void)
     }
 }
 
-/* Signals that are held back meanwhile are not held back in the ranks, nor afterwards. */
+/* Signals that are held back meanwhile are held back neither in the ranks nor
+ * afterwards. */
 static void
 test_mask(void)
 {
@@ -155,7 +156,8 @@ test_ends(void)
     }
 }
 
-/* One fails, and the other goes on: it is asked to end, and made to where it does not. */
+/* One fails, and the other goes on: it is asked to end, and is made to where it does
+ * not. */
 static void
 test_late(void)
 {

@@ -463,8 +463,8 @@ test_no_hub(void)
     s.hub_fd = link;
 }
 
-/* Hubs that end without a word, one after the other: each a second behind the end of the
- * one before; at the third in a row people are told of how it ended. */
+/* Hubs that end without a word, one after the other: each begins a second behind
+ * the end of the one before; at the third in a row people are told of how it ended. */
 static void
 test_hubs_end(void)
 {
