@@ -256,8 +256,9 @@ test_addresses(void)
 static void
 test_binding(void)
 {
-    static const char *const at[] = {"tcp://127.0.0.1:0", "tcp://0.0.0.0:0"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const at[] = {"tcp://127.0.0.1:0", "tcp://0.0.0.0:0",
+                                     "tcp://127.0.0.2:0"};
+    for (int i = 0; i < 3; i++) {
         const int64_t in = d.admitted, out = d.refused;
         char bound[ETD_ADDRESS] = "";
         void *router = zmq_socket(zmq, ZMQ_ROUTER);
