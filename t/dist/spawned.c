@@ -59,7 +59,7 @@ spawn(const char *script, int port, int timeout, struct etd_spawned *out)
 static const char *
 said_by(int rank)
 {
-    static char text[1024];
+    static char text[4096];
     char name[16];
     snprintf(name, sizeof name, "out.%d", rank);
     FILE *f = fopen(name, "r");
@@ -116,14 +116,20 @@ test_mask(void)
     sigset_t before, after;
     char text[64] = "";
     sigprocmask(SIG_BLOCK, NULL, &before);
-    need(cx, spawn("grep SigBlk /proc/self/status > out.$RANK\n", 0, 0, &out));
+    /* (No shell: some of them hold nothing back, whatever they were given.) */
+    char cp[] = "cp", from[] = "/proc/self/status", to[] = "out.5";
+    char *const argv[] = {cp, from, to, NULL};
+    const struct etd_launch l = {.nproc = 1, .world = 1, .host = "127.0.0.1"};
+    need(cx, etd_spawn(cx, &l, 0, argv, &out));
     sigprocmask(SIG_BLOCK, NULL, &after);
     for (int i = 1; i < 32; i++)
         if (sigismember(&before, i) != sigismember(&after, i))
             snprintf(text, sizeof text, "signal %d", i);
     is_str(text, "", "no signal is held back that was not before");
     unsigned long long blocked = ~0ULL;
-    (void)sscanf(said_by(5), "SigBlk: %llx", &blocked);
+    const char *line = strstr(said_by(5), "SigBlk:");
+    if (line)
+        (void)sscanf(line, "SigBlk: %llx", &blocked);
     ok(!(blocked &
          (1ULL << (SIGINT - 1) | 1ULL << (SIGTERM - 1) | 1ULL << (SIGHUP - 1))),
        "and none in the ranks");
