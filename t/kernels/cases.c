@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cases.c: which cases each op has, and those of ops on single elements. */
 #include "t/kernels/edges.h"
+#include "t/kernels/judge.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,13 @@ cases_fill(struct bench *b)
     check(b, TRIAL(ATTR(o), OUT(result(b, ET_U8, ROW, SHAPE(3, 31)))), "u8");
     struct et_shape_attr one = {.dtype = ET_F32, .value = -0.5};
     check(b, TRIAL(ATTR(one), OUT(result(b, ET_F32, ROW, SCALAR))), "a scalar");
+    struct et_shape_attr great = {
+        .dtype = ET_I64, .ndim = 1, .shape = {3}, .value = 0x1p40 + 1};
+    check(b, TRIAL(ATTR(great), OUT(result(b, ET_I64, ROW, SHAPE(3)))),
+          "i64 beyond f32");
+    great.dtype = ET_F64;
+    great.value = 0.1;
+    check(b, TRIAL(ATTR(great), OUT(result(b, ET_F64, ROW, SHAPE(3)))), "f64");
 }
 
 static void
@@ -113,16 +121,17 @@ elements(struct bench *b, const char *what, enum layout layout, bool in_place, i
     check(b, &t, "%s", what);
 }
 
-/* Operand K has the shape, the others that of a row or of a channel. */
+/* Operand K has the shape, which is more than a block, the others that of a row or of a
+ * channel. */
 static void
 broadcasts(struct bench *b, const char *what, int full, int ndim, const int64_t *small)
 {
     struct et_scalar_attr o = scalars_of(b->op);
     struct trial t = element_trial(b, &o);
     for (int k = 0; k < t.n_in; k++)
-        t.in[k] = k == full ? element_operand(b, k, LAST, SHAPE(2, 5, 3, 7))
+        t.in[k] = k == full ? element_operand(b, k, LAST, SHAPE(12, 5, 3, 7))
                             : element_operand(b, k, ROW, ndim, small);
-    t.out[0] = result(b, element_dtype(b->op), LAST, SHAPE(2, 5, 3, 7));
+    t.out[0] = result(b, element_dtype(b->op), LAST, SHAPE(12, 5, 3, 7));
     check(b, &t, what, full);
 }
 
@@ -198,14 +207,38 @@ wide_elements(struct bench *b)
         }
 }
 
+/* Neighbours of 2^24 + 1, of which f32 has every second one, in rows that are longer
+ * than a block of doubles. */
+static void
+great_elements(struct bench *b)
+{
+    enum { ROWS = 3, N = 900 };
+    for (int i = 0; i < 2; i++) {
+        const enum et_dtype d = i ? ET_I64 : ET_I32;
+        struct trial t = {.n_in = 2, .n_out = 1, .may_refuse = true};
+        t.in[0] = operand(b, d, GIVEN, 0, ROW, SHAPE(ROWS, N));
+        t.in[1] = operand(b, d, GIVEN, 0, ROW, SHAPE(N));
+        for (int k = 0; k < 2; k++) {
+            struct etk_array a = array_of(t.in[k]);
+            for (int at = 0; at < (k ? 1 : ROWS) * N; at++)
+                etk_set(&a, at, 0x1p24 + (k ? at : at % N + at % 4 - 1));
+        }
+        t.out[0] =
+            result(b, element_dtype(b->op) == ET_U8 ? ET_U8 : d, ROW, SHAPE(ROWS, N));
+        check(b, &t, "%s beyond 2^24, a matrix and a long row", et_dtype_name(d));
+    }
+}
+
 static void
 cases_elementwise(struct bench *b)
 {
     if (b->op == ET_OP_pow_scalar)
         powers(b);
     if (b->op == ET_OP_add || b->op == ET_OP_mul || b->op == ET_OP_maximum ||
-        b->op == ET_OP_equal || b->op == ET_OP_less)
+        b->op == ET_OP_equal || b->op == ET_OP_less) {
         wide_elements(b);
+        great_elements(b);
+    }
     elements(b, "one", ROW, false, SHAPE(1));
     elements(b, "a scalar", ROW, false, SCALAR);
     elements(b, "none", ROW, false, SHAPE(0, 3));
@@ -235,8 +268,10 @@ cases_elementwise(struct bench *b)
 static void
 halves(struct bench *b, enum et_dtype to)
 {
-    enum { N = 64, MORE = 4 };
-    static const float ends[MORE] = {65504, -65519, 65520, -65521}; /* of f16 */
+    enum { N = 64, MORE = 7 };
+    /* Of f16: the largest number, and where the small ones begin. */
+    static const float ends[MORE] = {65504,     -65519,          65520,      -65521,
+                                     0x1.5p-15, 0x1.ffep-15 / 2, 0x1.ffep-15};
     struct et_cast_attr o = {.dtype = to};
     struct operand *x = operand(b, ET_F32, GIVEN, 0, ROW, SHAPE(2 * N + MORE));
     const double digit = to == ET_F16 ? 0x1p-11 : 0x1p-8;
@@ -325,6 +360,45 @@ fused_results(struct bench *b, bool in_place)
           "a sum, a product and the sum again%s", in_place ? ", in place" : "");
 }
 
+/* Two results in the places of both operands: the first step's takes that of the one
+ * which the last reads. */
+static void
+fused_exchange(struct bench *b)
+{
+    struct et_fused_attr o = {.n_in = 2, .n_out = 2, .n_steps = 2, .out = {3, 2}};
+    o.step[0] = step(ET_OP_add, 2, 0, 1, 0, 0);
+    o.step[1] = step(ET_OP_square, 1, 1, 0, 0, 0);
+    struct operand *x = normal(b, ROW, SHAPE(1013));
+    check(b,
+          TRIAL(ATTR(o), IN(x, normal(b, ROW, SHAPE(1013))),
+                OUT(result_like(b, ET_F32, x), result_like(b, ET_F32, x)),
+                .in_place = 2, .length = 1),
+          "a square and a sum, each in place");
+}
+
+/* Whole numbers that f32 does not tell apart are compared, and what comes of it is cast:
+ * a program of doubles, though its last operand is of floats. */
+static void
+fused_wide(struct bench *b)
+{
+    enum { N = 1013 };
+    struct et_fused_attr o = {.n_in = 3, .n_out = 1, .n_steps = 3, .out = {5}};
+    o.step[0] = step(ET_OP_less, 2, 0, 1, 0, 0);
+    o.step[1] = step(ET_OP_cast, 1, 3, 0, 0, ET_F32);
+    o.step[2] = step(ET_OP_mul, 2, 4, 2, 0, 0);
+    struct operand *x[2], *z = normal(b, ROW, SHAPE(N));
+    for (int k = 0; k < 2; k++) {
+        x[k] = operand(b, ET_I64, GIVEN, 0, ROW, SHAPE(N));
+        struct etk_array a = array_of(x[k]);
+        for (int at = 0; at < N; at++)
+            etk_set(&a, at, 0x1p40 + (k ? at : at + at % 3 - 1));
+    }
+    check(b,
+          TRIAL(ATTR(o), IN(x[0], x[1], z), OUT(result_like(b, ET_F32, z)),
+                .may_refuse = true),
+          "numbers where one of i64 is less than another");
+}
+
 static void
 fused_unary(struct bench *b)
 {
@@ -352,13 +426,13 @@ fused_binary(struct bench *b)
         o.step[1] = compares ? step(ET_OP_cast, 1, 3, 0, 0, ET_F32)
                              : step(ET_OP_mul_scalar, 1, 3, 0, 0, 2);
         struct operand *x = op == ET_OP_where
-                                ? operand(b, ET_U8, INDEX, 2, ROW, SHAPE(5, 37))
-                                : normal(b, ROW, SHAPE(5, 37));
+                                ? operand(b, ET_U8, INDEX, 2, ROW, SHAPE(50, 37))
+                                : normal(b, ROW, SHAPE(50, 37));
         struct operand *y =
             operand(b, ET_F32, op == ET_OP_div ? POSITIVE : NORMAL, 0, ROW, SHAPE(37));
-        struct operand *z = normal(b, TURNED, SHAPE(5, 37));
+        struct operand *z = normal(b, TURNED, SHAPE(50, 37));
         check(b,
-              TRIAL(ATTR(o), IN(x, y, z), OUT(result(b, ET_F32, ROW, SHAPE(5, 37))),
+              TRIAL(ATTR(o), IN(x, y, z), OUT(result(b, ET_F32, ROW, SHAPE(50, 37))),
                     .length = 2),
               "%s of a matrix, a row and a turned matrix", op_name((enum et_op_id)op));
     }
@@ -388,6 +462,8 @@ cases_fused(struct bench *b)
     fused_momentum(b, true);
     fused_results(b, false);
     fused_results(b, true);
+    fused_exchange(b);
+    fused_wide(b);
     fused_unary(b);
     fused_binary(b);
     fused_rows(b);

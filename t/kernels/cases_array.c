@@ -49,6 +49,8 @@ cases_reduce(struct bench *b)
     reduction(b, LAST, 13, true, SHAPE(3, 16, 40, 50));
     reduction(b, ROW, 5, false, SHAPE(3, 2, 4100));
     reduction(b, GAPS, 3, false, SHAPE(130, 131));
+    /* Two axes of rows, the inner one of more than are summed at once. */
+    reduction(b, ROW, 5, false, SHAPE(3, 4, 45, 6));
     reduction(b, SHIFTED, 1, false, SHAPE(150, 48));
     reduction(b, SHIFTED, 2, true, SHAPE(3, 1000));
     reduction(b, SHIFTED, 5, false, SHAPE(7, 2, 320));
@@ -482,6 +484,13 @@ cases_copy(struct bench *b)
                   layout);
         }
     struct et_copy_attr row = {0};
+    for (int dtype = ET_F64; dtype < ET_DTYPE_COUNT; dtype++)
+        check(b,
+              TRIAL(ATTR(row),
+                    IN(operand(b, (enum et_dtype)dtype, INDEX, 250, TURNED,
+                               SHAPE(2, 35, 19))),
+                    OUT(result(b, (enum et_dtype)dtype, ROW, SHAPE(2, 35, 19)))),
+              "turned matrices of %s", et_dtype_name((enum et_dtype)dtype));
     check(b,
           TRIAL(ATTR(row), IN(normal(b, TURNED, SHAPE(67, 131))),
                 OUT(result(b, ET_F32, ROW, SHAPE(67, 131)))),
@@ -617,6 +626,12 @@ cases_flip(struct bench *b)
           TRIAL(ATTR(o), IN(operand(b, ET_I32, INDEX, 99, GAPS, SHAPE(5, 31))),
                 OUT(result(b, ET_I32, ROW, SHAPE(5, 31)))),
           "i32, every second element");
+    for (int dtype = ET_F64; dtype < ET_DTYPE_COUNT; dtype++)
+        check(b,
+              TRIAL(ATTR(o),
+                    IN(operand(b, (enum et_dtype)dtype, INDEX, 250, ROW, SHAPE(5, 31))),
+                    OUT(result(b, (enum et_dtype)dtype, ROW, SHAPE(5, 31)))),
+              "rows of %s", et_dtype_name((enum et_dtype)dtype));
 }
 
 /* Rows of COLUMNS elements of a table of WORDS rows, by TOKENS indices, of which some
@@ -638,7 +653,6 @@ take_rows(struct bench *b, const char *what, enum layout layout, int64_t words,
           "%s", what);
 }
 
-/* One axis of x [4, 11, 6] through an index [3, 5]: repeats occur; some are outside. */
 /* As many indices as there are elements, so that only the strides of the two arrays
  * and the axis tell what has to be copied how. */
 static void
@@ -663,8 +677,38 @@ take_as_many(struct bench *b)
                    operand(b, ET_I32, INDEX, 7, ROW, SHAPE(7))),
                 OUT(result(b, ET_F32, TURNED, SHAPE(7, 5)))),
           "as many columns of turned matrices");
+    struct operand *apart = normal(b, GAPS, SHAPE(7, 5));
+    apart->d.stride[1] = 1;
+    check(b,
+          TRIAL(ATTR(o), IN(apart, operand(b, ET_I32, INDEX, 7, ROW, SHAPE(7))),
+                OUT(result(b, ET_F32, ROW, SHAPE(7, 5)))),
+          "rows that lie apart");
 }
 
+/* What an index just outside, or far away, reads of arrays of all dtypes. */
+static void
+reads_outside(struct bench *b)
+{
+    static const int32_t places[] = {-1, 0, 5, 6, 3, INT32_MAX, INT32_MIN, 1};
+    enum { N = sizeof places / sizeof *places, WORDS = 6, COLUMNS = 3 };
+    const bool whole = b->op == ET_OP_take;
+    struct et_axis_attr o = {.axis = 0, .n = WORDS};
+    for (int dtype = ET_F32; dtype < ET_DTYPE_COUNT; dtype++) {
+        const enum et_dtype d = (enum et_dtype)dtype;
+        struct operand *x = operand(b, d, INDEX, 250, ROW, SHAPE(WORDS, COLUMNS));
+        struct operand *index = whole ? operand(b, ET_I32, GIVEN, 0, ROW, SHAPE(N))
+                                      : operand(b, ET_I32, GIVEN, 0, ROW, SHAPE(N, 3));
+        for (int i = 0; i < (whole ? N : N * COLUMNS); i++)
+            ((int32_t *)index->block)[index->base + i] =
+                whole ? places[i] : places[(i + i / COLUMNS) % N];
+        check(b,
+              TRIAL(ATTR(o), IN(x, index), OUT(result(b, d, ROW, SHAPE(N, COLUMNS))),
+                    .may_refuse = true),
+              "outside of an array of %s", et_dtype_name(d));
+    }
+}
+
+/* One axis of x [4, 11, 6] through an index [3, 5]: repeats occur; some are outside. */
 void
 cases_take(struct bench *b)
 {
@@ -705,8 +749,10 @@ cases_take(struct bench *b)
     take_rows(b, "every second element", GAPS, 40, 150, 8);
     take_rows(b, "from the second element on", SHIFTED, 40, 150, 16);
     take_rows(b, "no token", ROW, 5, 0, 8);
-    if (!grad)
+    if (!grad) {
         take_as_many(b);
+        reads_outside(b);
+    }
 }
 
 void
@@ -744,13 +790,15 @@ cases_gather(struct bench *b)
                     .length = scatter ? v[1] : 0),
               "%d lines of %d into %d", (int)v[0], (int)v[1], (int)v[2]);
     }
+    if (!scatter)
+        reads_outside(b);
 }
 
 void
 cases_dropout(struct bench *b)
 {
     struct et_dropout_attr o = {.p = 0.3, .ordinal = 5};
-    struct operand *rng = operand(b, ET_I64, INDEX, INT64_C(1) << 40, ROW, SHAPE(2));
+    struct operand *rng = draw_key(b);
     check(b,
           TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(7, 1001)), rng),
                 OUT(result(b, ET_F32, ROW, SHAPE(7, 1001))), .length = 1),
@@ -777,4 +825,11 @@ cases_dropout(struct bench *b)
           TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(3, 33)), rng),
                 OUT(result(b, ET_F32, ROW, SHAPE(3, 33)))),
           "p = 0 keeps all");
+    for (int above = 0; above < 2; above++) {
+        o.p = first_drawn(rng, (uint32_t)o.ordinal) + above * 0x1p-25;
+        check(b,
+              TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(3, 33)), rng),
+                    OUT(result(b, ET_F32, ROW, SHAPE(3, 33))), .length = 1),
+              "p %s", above ? "just above what is drawn" : "that is drawn");
+    }
 }

@@ -2,6 +2,9 @@
 /* cases_scan.c: lines along an axis, in order and summed up, and numbers drawn. */
 #include "t/kernels/families.h"
 
+#include "kernels/ref/words.h"
+#include "t/kernels/judge.h"
+
 /* ---- lines ---- */
 
 struct line {
@@ -52,6 +55,16 @@ cases_cumsum(struct bench *b)
           TRIAL(ATTR(o), IN(normal(b, ROW, SHAPE(5, 33))),
                 OUT(result(b, ET_F32, TURNED, SHAPE(5, 33))), .length = 34),
           "a turned result");
+    /* Beside a sum of 2^24 an f32 loses each 1 that is added to it. */
+    enum { N = 2000 };
+    struct operand *x = operand(b, ET_F32, GIVEN, 0, ROW, SHAPE(1, N));
+    if (x->d.dtype != ET_F32)
+        return;
+    for (int i = 0; i < N; i++)
+        ((float *)x->block)[x->base + i] = i ? 1 : 0x1p24f;
+    check(b,
+          TRIAL(ATTR(o), IN(x), OUT(result(b, ET_F32, ROW, SHAPE(1, N))), .length = N),
+          "small numbers behind a great one");
 }
 
 /* Which of the results are wanted: bits. */
@@ -90,6 +103,23 @@ cases_sort(struct bench *b)
 
 /* ---- random ---- */
 
+struct operand *
+draw_key(struct bench *b)
+{
+    struct operand *key = operand(b, ET_I64, GIVEN, 0, ROW, SHAPE(2));
+    int64_t *v = (int64_t *)key->block + key->base;
+    v[0] = INT64_C(0x7edcba9876543211);
+    v[1] = INT64_C(1234567890123);
+    return key;
+}
+
+double
+first_drawn(const struct operand *key, uint32_t ordinal)
+{
+    struct etk_array rng = array_of(key);
+    return etk_word24(&rng, 0, ordinal, 0) * 0x1p-24;
+}
+
 static void
 drawn(struct bench *b, const char *what, enum et_random_kind kind, double p,
       enum layout layout, int ndim, const int64_t *shape)
@@ -97,7 +127,7 @@ drawn(struct bench *b, const char *what, enum et_random_kind kind, double p,
     struct et_random_attr o = {.kind = kind, .ndim = ndim, .p = p, .ordinal = 5};
     for (int i = 0; i < ndim; i++)
         o.shape[i] = shape[i];
-    struct operand *rng = operand(b, ET_I64, INDEX, INT64_C(1) << 40, ROW, SHAPE(2));
+    struct operand *rng = draw_key(b);
     struct et_desc d;
     et_desc_init(&d, ET_F32, ndim, shape, ET_ROW_MAJOR);
     struct operand *y =
@@ -115,6 +145,10 @@ cases_random(struct bench *b)
     drawn(b, "uniform, odd rows", ET_RANDOM_UNIFORM, 0, ROW, SHAPE(7, 1001));
     drawn(b, "normal, odd rows", ET_RANDOM_NORMAL, 0, ROW, SHAPE(7, 1001));
     drawn(b, "Bernoulli, odd rows", ET_RANDOM_BERNOULLI, 0.3, ROW, SHAPE(7, 1001));
+    const double p = first_drawn(draw_key(b), 5);
+    drawn(b, "Bernoulli, p that is drawn", ET_RANDOM_BERNOULLI, p, ROW, SHAPE(3, 33));
+    drawn(b, "Bernoulli, p just above", ET_RANDOM_BERNOULLI, p + 0x1p-25, ROW,
+          SHAPE(3, 33));
     drawn(b, "Bernoulli, always 0", ET_RANDOM_BERNOULLI, 0, ROW, SHAPE(3, 33));
     drawn(b, "Bernoulli, always 1", ET_RANDOM_BERNOULLI, 1, ROW, SHAPE(3, 33));
     drawn(b, "normal, one element a sample", ET_RANDOM_NORMAL, 0, ROW, SHAPE(70));

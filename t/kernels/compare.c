@@ -186,8 +186,8 @@ upload(const struct et_device_table *table, struct et_device_handle *h,
     for (int i = 0; i < t->n_in + t->n_out; i++) {
         if (!all[i])
             continue;
-        if (t->in_place && i == t->n_in) {
-            r->ptr[i] = r->ptr[0];
+        if (i >= t->n_in && i - t->n_in < t->in_place) {
+            r->ptr[i] = r->ptr[i - t->n_in];
             continue;
         }
         size_t size = et_dtype_size(all[i]->d.dtype);
@@ -236,7 +236,8 @@ run(const struct et_device_table *table, struct et_device_handle *h, enum et_op_
         status = execute(table, h, &call, r);
     for (int i = t->n_in; i < t->n_in + t->n_out && status == ET_OK; i++)
         if (all[i]) {
-            const struct block *b = &r->block[t->in_place && i == t->n_in ? 0 : i];
+            bool moved = i - t->n_in < t->in_place;
+            const struct block *b = &r->block[moved ? i - t->n_in : i];
             status = table->copy(h, all[i]->block, b->p, b->bytes, NULL);
         }
     if (status == ET_OK && table->sync)
@@ -259,7 +260,7 @@ run_reference(struct bench *b, enum et_op_id op, const struct trial *t,
 {
     struct trial plain = *t;
     struct run r;
-    plain.in_place = false;
+    plain.in_place = 0;
     if (run(etk_ref_device(), b->reference, op, &plain, all, &r) != ET_OK)
         bail("the reference refuses %s: %s", op_name(op), r.why);
     if (r.beside)

@@ -110,7 +110,7 @@ struct trial {
     bool narrow_part;  /* each result is a sum with what was rounded to its dtype */
     bool narrow_terms; /* what lies between two kernels is in the operands' dtype: of
                           cuDNN's, and of a product and what follows it */
-    bool in_place;     /* the result takes the place of operand 0 */
+    int in_place;      /* so many results take the places of operands: 0 of 0, ... */
     bool signs;        /* a zero must have the reference's sign */
     enum lenience lenience;
     bool may_refuse; /* a layout the graph never makes: ENOTSUP will do */

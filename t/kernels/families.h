@@ -15,6 +15,11 @@ struct trial element_trial(struct bench *b, const struct et_scalar_attr *o);
 struct et_scalar_attr scalars_of(enum et_op_id op);
 enum contents contents_of(enum et_op_id op);
 
+/* What draws are keyed by: a key that no double holds, and the first sample. */
+struct operand *draw_key(struct bench *b);
+/* The number in [0, 1) that is drawn for element 0 of sample 0 there. */
+double first_drawn(const struct operand *key, uint32_t ordinal);
+
 /* Calls CASES for each op of ops.def, or only for those named in ONLY. */
 void cases_each(struct bench *b, int n, char *const *only, cases_fn *cases);
 

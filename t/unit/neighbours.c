@@ -231,6 +231,16 @@ shifted(struct et_graph *g, struct et_tensor **want)
     return 0;
 }
 
+/* As above, but the first becomes what is one element on in the second. */
+static int
+shifted_unevenly(struct et_graph *g, struct et_tensor **want)
+{
+    (void)want;
+    et_assign(g, r[0], et_neg(g, et_slice(g, r[1], 0, 1, 4, 1)));
+    et_assign(g, r[1], et_neg(g, over));
+    return 0;
+}
+
 /* Squares that lie side by side, each by columns, and take rows. */
 static int
 by_columns(struct et_graph *g, struct et_tensor **want)
@@ -334,6 +344,7 @@ static const struct row {
     {"new values that are asked for", asked_for, 3 * N},
     {"leaves of which two lie below another", overlapped, 10},
     {"leaves that become one another", shifted, 3},
+    {"leaves that become one another, one element apart", shifted_unevenly, 3},
     {"squares by columns that take rows", by_columns, 6},
 };
 
