@@ -566,6 +566,14 @@ cases_pack(struct bench *b)
     }
     t.out[0] = result(b, ET_F32, ROW, SHAPE(2000));
     check(b, &t, "20 parts in the order of their use, gaps between all");
+    int64_t shared[] = {60, 7, 50, 7, 50, 7}; /* by parts of nothing */
+    check(b,
+          TRIAL(ATTR(shared),
+                IN(normal(b, ROW, SHAPE(0)), normal(b, ROW, SHAPE(9)),
+                   normal(b, ROW, SHAPE(41)), normal(b, ROW, SHAPE(0, 3)),
+                   normal(b, ROW, SHAPE(2, 0))),
+                OUT(result(b, ET_F32, ROW, SHAPE(60)))),
+          "parts of nothing in the places of others");
     o[0] = 3;
     check(b,
           TRIAL(.attr = &o, .attr_size = 2 * sizeof *o, IN(normal(b, ROW, SCALAR)),

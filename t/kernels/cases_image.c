@@ -274,6 +274,17 @@ cases_conv2d_fused(struct bench *b)
                       "%s, %s%s", convs[i].what, follows[what],
                       layout == ROW ? ", row-major" : "");
         }
+    const struct et_conv2d_fused_attr o = {
+        .conv = {.stride = {1, 1}, .pad = {1, 1}, .dilation = {1, 1}, .groups = 1},
+        .relu = 1};
+    check(b,
+          TRIAL(ATTR(o),
+                IN(normal(b, LAST, SHAPE(1, 16, 17, 18)),
+                   normal(b, LAST, SHAPE(16, 16, 3, 3)), normal(b, ROW, SHAPE(16)),
+                   operand(b, ET_F32, SPECIAL, 0, ROW, SHAPE(16))),
+                OUT(result(b, ET_F32, LAST, SHAPE(1, 16, 17, 18))),
+                .length = 9 * 16 + 1, .may_refuse = !b->device->fuses_convolutions),
+          "tiles, and what is no number passes the ReLU");
 }
 
 /* With a bias it is a transposed convolution. */

@@ -211,6 +211,51 @@ products(void)
     IS(y, 0, "matmul reads both operands turned", -3, 2, -3, 4, -3, 6);
 }
 
+/* What becomes of numbers that are none behind a convolution, whose ReLU they pass. */
+static void
+convolutions_with_more(void)
+{
+    const struct et_conv2d_fused_attr o = {
+        .conv = {.stride = {1, 1}, .dilation = {1, 1}, .groups = 1}, .relu = 1};
+    float x[2] = {2, 3}, w[4] = {1, -1, 1, NAN}, scale[4] = {1, 2, INFINITY, 1};
+    float shift[4] = {-1, 1, 0, 0}, residual[8] = {0, 5, 7, 5, 0, 0, 0, 0}, y[8];
+    RUN(conv2d_fused, o, 5, 1, F32(x, 1, 1, 1, 2), F32(w, 4, 1, 1, 1), F32(scale, 4),
+        F32(shift, 4), F32(residual, 1, 4, 1, 2), F32(y, 1, 4, 1, 2));
+    IS(y, 0, "a convolution with what follows it", 1, 7, 4, 0);
+    ok(isinf(y[4]) && isinf(y[5]) && isnan(y[6]) && isnan(y[7]),
+       "whose ReLU passes what is no number");
+}
+
+/* Products that take what follows them: A [2, 3], B [3, 2]. */
+static void
+products_with_more(void)
+{
+    float a[6] = {1, 2, 3, 4, 5, 6}, b[6] = {1, -1, 2, 0, 0.5f, 3}, y[4];
+    float bias[2] = {-5.5f, -6}, pre[4] = {1, -1, 0, 2}, more[4] = {0};
+    struct et_matmul_fused_attr o = {.form = ET_EPILOGUE_SUM_A};
+    RUN(matmul_fused, o, 4, 2, F32(a, 2, 3), F32(b, 3, 2), NOTHING, NOTHING,
+        F32(y, 2, 2), F32(more, 2));
+    IS(y, 0, "a product beside a sum", 6.5, 8, 17, 14);
+    IS(more, 0, "of the left operand over its terms", 6, 15, 0, 0);
+    o.form = ET_EPILOGUE_SUM_B;
+    RUN(matmul_fused, o, 4, 2, F32(a, 2, 3), F32(b, 3, 2), NOTHING, NOTHING,
+        F32(y, 2, 2), F32(more, 2));
+    IS(more, 0, "or of the right one over its own", 3.5, 2, 0, 0);
+    o.form = ET_EPILOGUE_GELU;
+    RUN(matmul_fused, o, 4, 2, F32(a, 2, 3), F32(b, 3, 2), F32(bias, 2), NOTHING,
+        F32(y, 2, 2), F32(more, 2, 2));
+    IS(more, 0, "what a gelu behind a product is of", 1, 2, 11.5, 8);
+    IS(y, TOL, "and what it makes of that", 0.8411920f, 1.9545977f, 11.5, 8);
+    o.form = ET_EPILOGUE_GELU_GRAD;
+    memset(more, 0, sizeof more);
+    RUN(matmul_fused, o, 4, 2, F32(a, 2, 3), F32(b, 3, 2), NOTHING, F32(pre, 2, 2),
+        F32(y, 2, 2), F32(more, 2));
+    IS(y, TOL, "a product through the slope of a gelu", 6.5f * 1.0829641f,
+       8 * -0.0829641f, 17 * 0.5f, 14 * 1.0860992f);
+    IS(more, 4 * TOL, "and the sums of its columns", 6.5f * 1.0829641f + 17 * 0.5f,
+       8 * -0.0829641f + 14 * 1.0860992f, 0, 0);
+}
+
 static void
 convolutions(void)
 {
@@ -699,6 +744,13 @@ programs(void)
     IS(y, 0, "a program of which the second result alone is wanted", -1, -2, -3, -4);
     RUN(fused, two, 1, 2, F32(x, 4), F32(y, 4), NOTHING);
     IS(y, 0, "or the first alone", 1, 2, 3, 4);
+    struct et_fused_attr there = twice;
+    for (int i = 0; i < 2; i++) {
+        there.step[i].op = ET_OP_add_scalar;
+        there.step[i].a = i ? -0x1p25 : 0x1p25;
+    }
+    RUN(fused, there, 1, 1, F32(x, 4), F32(y, 4));
+    IS(y, 0, "each step of a program is rounded to f32", 0, 0, 4, 4);
 }
 
 int
@@ -716,7 +768,9 @@ main(void)
     movement();
     reductions();
     products();
+    products_with_more();
     convolutions();
+    convolutions_with_more();
     pooling();
     resizing();
     nearest_pixels();
