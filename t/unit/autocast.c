@@ -367,6 +367,12 @@ test_gradient(void)
            grads[0]->node->in[0]->desc.dtype == ET_BF16,
        "a weight's was computed in bf16");
     ok(et_autocast(g, true), "and building the forward pass goes on as before");
+    et_autocast(g, false);
+    struct et_tensor *apart = et_mean(g, et_square(g, product(x)), 0, false);
+    et_autocast(g, true);
+    ok(et_grad(g, apart, params, 1, grads) == ET_OK &&
+           grads[0]->node->op->id != ET_OP_cast,
+       "what was built in f32 has its gradient computed in f32");
 }
 
 static void

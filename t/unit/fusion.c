@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What fusion must not join: graphs in which a joined kernel would read too early. On
- * the reference device. */
+/* What fusion joins, and what it must not: chains have the bits that each step gives by
+ * itself (ETUDE_EAGER), and a joined kernel reads nothing too early. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "etude/etude.h"
 #include "t/tap.h"
 
@@ -55,6 +59,216 @@ test_chains_in_a_ring(void)
     et_graph_free(&g);
 }
 
+/* ---- chains, beside each step by itself ---- */
+
+enum { ROWS = 20, COLUMNS = 12, COUNT = ROWS * COLUMNS, MOST = 12 };
+
+/* Builds values that are asked for of matrices X and Y of the dtype T, which are made of
+ * leaves in f32, and of FLAGS; returns their number. */
+struct operands {
+    struct et_tensor *x, *y, *flags;
+    enum et_dtype t;
+};
+typedef int formula(struct et_graph *g, const struct operands *in,
+                    struct et_tensor **want);
+
+/* N steps on from X, of which each rounds. */
+static struct et_tensor *
+chain(struct et_graph *g, struct et_tensor *x, int n)
+{
+    for (int i = 0; i < n; i++)
+        x = i % 2 ? et_add_scalar(g, x, 0.37) : et_mul_scalar(g, x, -0.93);
+    return x;
+}
+
+static int
+long_chain(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    want[0] = chain(g, in->x, 70);
+    return 1;
+}
+
+static int
+two_chains(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    want[0] = et_mul(g, chain(g, in->x, 13), chain(g, in->y, 12));
+    return 1;
+}
+
+static int
+through_bytes(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    struct et_tensor *bytes = et_cast(g, et_mul_scalar(g, in->x, 40), ET_U8);
+    want[0] = et_mul(g, et_cast(g, bytes, in->t), in->y);
+    return 1;
+}
+
+static int
+to_f32_and_back(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    struct et_tensor *wide = et_cast(g, chain(g, in->x, 3), ET_F32);
+    want[0] = et_cast(g, et_mul(g, wide, et_add_scalar(g, wide, 1e-3)), in->t);
+    want[1] = et_sub(g, wide, et_cast(g, want[0], ET_F32));
+    return 2;
+}
+
+/* A row of a step's result is added to all of it. */
+static int
+row_of_itself(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    struct et_tensor *a = chain(g, in->x, 2);
+    want[0] = et_mul_scalar(g, et_add(g, a, et_slice(g, a, 0, 7, 1, 1)), 0.7);
+    return 1;
+}
+
+/* The same, where a third step reads both. */
+static int
+row_of_another(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    struct et_tensor *b = chain(g, in->x, 2);
+    struct et_tensor *a = et_mul(g, in->y, et_slice(g, b, 0, 5, 1, 1));
+    want[0] = et_add(g, et_add_scalar(g, a, 2), b);
+    return 1;
+}
+
+/* Sums of nine rows each, and their product: of more operands than a kernel takes. */
+static int
+many_operands(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    struct et_tensor *sum[2] = {NULL};
+    for (int i = 0; i < 18; i++) {
+        struct et_tensor *row = et_slice(g, i % 2 ? in->x : in->y, 0, i, 1, 1);
+        sum[i / 9] = i % 9 ? et_add(g, sum[i / 9], row) : et_neg(g, row);
+    }
+    want[0] = et_mul(g, sum[0], sum[1]);
+    return 1;
+}
+
+/* More values are asked for than a kernel stores. */
+static int
+many_results(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    want[0] = et_neg(g, in->x);
+    for (int i = 1; i < MOST; i++)
+        want[i] = et_add_scalar(g, want[i - 1], i);
+    return MOST;
+}
+
+static int
+comparison_wanted(struct et_graph *g, const struct operands *in,
+                  struct et_tensor **want)
+{
+    want[0] = et_less(g, et_neg(g, in->x), in->y);
+    want[1] = et_where(g, want[0], in->x, chain(g, in->y, 2));
+    return 2;
+}
+
+/* A comparison within a chain. */
+static int
+limited(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    struct et_tensor *low = et_clamp(g, chain(g, in->x, 1), -0.25, 0.5);
+    want[0] = et_where(g, et_less(g, low, in->y), low, et_square(g, in->y));
+    return 1;
+}
+
+/* A condition that a leaf holds. */
+static int
+flagged(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    want[0] = et_where(g, in->flags, et_neg(g, in->x), et_mul(g, in->x, in->y));
+    return 1;
+}
+
+/* Two results of one chain, which others read that are none. */
+static int
+read_by_others(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    struct et_tensor *a = chain(g, in->x, 2), *b = et_mul(g, a, in->y);
+    want[0] = et_sum(g, et_cast(g, a, ET_F32), 1, false);
+    want[1] = et_flip(g, b, 2);
+    want[2] = et_sub(g, et_flip(g, a, 1), b);
+    return 3;
+}
+
+struct answers {
+    char bytes[MOST][COUNT * sizeof(float)];
+    int n, kernels;
+};
+
+static void
+compute(formula *build, enum et_dtype dtype, bool eager, struct answers *a)
+{
+    static const int64_t shape[] = {ROWS, COLUMNS};
+    struct et_tensor *leaves[2], *flags, *want[MOST];
+    uint8_t flag[COUNT];
+    struct et_graph *g;
+    struct et_plan_info info;
+    for (int i = 0; i < 2; i++) {
+        float values[COUNT];
+        for (int k = 0; k < COUNT; k++) {
+            values[k] = 2 * sinf(1 + 0.7f * (float)(k + 50 * i));
+            flag[k] = k % 3 == 1;
+        }
+        leaves[i] = leaf(2, shape, values);
+    }
+    must(et_tensor_new(cx, dev, ET_U8, 2, shape, ET_ROW_MAJOR, NULL, &flags));
+    must(et_tensor_write(cx, flags, flag, sizeof flag));
+    setenv("ETUDE_EAGER", eager ? "1" : "0", 1);
+    must(et_graph_new(cx, dev, &g));
+    unsetenv("ETUDE_EAGER");
+    const struct operands in = {et_cast(g, leaves[0], dtype),
+                                et_cast(g, leaves[1], dtype), flags, dtype};
+    memset(a, 0, sizeof *a);
+    a->n = build(g, &in, want);
+    must(et_eval(g, want, a->n));
+    for (int i = 0; i < a->n; i++)
+        must(et_tensor_read(cx, want[i], a->bytes[i], et_desc_bytes(&want[i]->desc)));
+    et_graph_last_plan(g, &info);
+    a->kernels = info.kernels;
+    et_graph_free(&g);
+    for (int i = 0; i < 2; i++)
+        et_tensor_free(&leaves[i]);
+    et_tensor_free(&flags);
+}
+
+static const struct row {
+    const char *what;
+    formula *build;
+    int kernels[2]; /* of a plan: in f32, and in 16 bits */
+} rows[] = {
+    {"a chain that is longer than a kernel", long_chain, {2, 4}},
+    {"two chains, together longer than one", two_chains, {1, 2}},
+    {"a chain through bytes", through_bytes, {4, 4}},
+    {"a chain to f32 and back", to_f32_and_back, {1, 1}},
+    {"a chain that reads a row of its own", row_of_itself, {2, 2}},
+    {"a chain and a row of another", row_of_another, {2, 2}},
+    {"more operands than a kernel takes", many_operands, {2, 4}},
+    {"more results than one stores", many_results, {12, 13}},
+    {"a comparison that is asked for", comparison_wanted, {5, 7}},
+    {"a comparison within a chain", limited, {1, 1}},
+    {"a condition that a leaf holds", flagged, {3, 5}},
+    {"results that others read", read_by_others, {5, 5}},
+};
+
+static void
+test_chains(const char *where)
+{
+    static const enum et_dtype dtypes[] = {ET_F32, ET_BF16, ET_F16};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int k = 0; k < 3; k++) {
+            static struct answers planned, eager;
+            const char *type = et_dtype_name(dtypes[k]);
+            compute(rows[i].build, dtypes[k], false, &planned);
+            compute(rows[i].build, dtypes[k], true, &eager);
+            ok(memcmp(planned.bytes, eager.bytes, sizeof eager.bytes) == 0,
+               "%s in %s on %s: planned is eager, bit for bit", rows[i].what, type,
+               where);
+            is_int(planned.kernels, rows[i].kernels[k > 0],
+                   "%s in %s on %s: so many kernels", rows[i].what, type, where);
+        }
+}
+
 int
 main(void)
 {
@@ -62,7 +276,13 @@ main(void)
         bail("no context");
     must(et_device_open(cx, "ref", 0, 1, &dev));
     test_chains_in_a_ring();
+    test_chains("ref");
     et_device_close(&dev);
+    if (et_device_open(cx, "cpu", 0, 1, &dev) == ET_OK) {
+        test_chains("cpu");
+        et_device_close(&dev);
+    }
+    et_error_clear(cx);
     et_ctx_free(&cx);
     return done();
 }

@@ -489,6 +489,21 @@ test_gradients(void)
     is_near(got[0], 2 * (2 * 14 + 1), 0,
             "what is read three times has all three gradients");
     et_graph_reset(g);
+    struct et_tensor *middle = et_mul_scalar(g, one, 3), *both[] = {middle, one};
+    need(et_grad(g, et_square(g, middle), both, 2, grad));
+    need(et_eval(g, grad, 2));
+    need(et_tensor_read(cx, grad[0], &got[0], 4));
+    need(et_tensor_read(cx, grad[1], &got[1], 4));
+    ok(got[0] == 42 && got[1] == 126,
+       "a value has a gradient, and so has what it is made of: %g, %g", (double)got[0],
+       (double)got[1]);
+    et_graph_reset(g);
+    struct et_tensor *whole = et_cast(g, et_cast(g, one, ET_I32), ET_F32);
+    need(et_grad(g, et_mul(g, one, whole), pair, 1, grad));
+    need(et_eval(g, grad, 1));
+    need(et_tensor_read(cx, grad[0], got, 4));
+    is_near(got[0], 7, 0, "no gradient passes through whole numbers");
+    et_graph_reset(g);
     for (int i = 0; i < PARTS; i++)
         part[i] = row(ET_F32, 2, (const float[]){(float)i, 1});
     /* The sum of squares of all; the gradient of each part is twice the part. */
@@ -501,6 +516,10 @@ test_gradients(void)
     }
     is_int(wrong, 0,
            "each of twenty parts of an array has its own part of the gradient");
+    et_graph_reset(g);
+    ok(et_grad(g, et_slice(g, part[0], 0, 0, 0, 1), part, 1, grad) == ET_ESHAPE,
+       "no number is no loss");
+    et_error_clear(cx);
     et_graph_free(&g);
     for (int i = 0; i < PARTS; i++)
         et_tensor_free(&part[i]);
