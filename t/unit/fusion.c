@@ -191,6 +191,94 @@ read_by_others(struct et_graph *g, const struct operands *in, struct et_tensor *
     return 3;
 }
 
+/* ---- sums of padded parts, and what is computed twice ---- */
+
+/* Rows FROM to FROM + N of X, with BEFORE and AFTER rows of VALUE around them. */
+static struct et_tensor *
+padded(struct et_graph *g, struct et_tensor *x, int64_t from, int64_t n, int64_t before,
+       int64_t after, double value)
+{
+    return et_pad(g, et_slice(g, x, 0, from, n, 1), (int64_t[]){before, 0},
+                  (int64_t[]){after, 0}, value);
+}
+
+/* Three parts, the middle one first. */
+static int
+parts(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    struct et_tensor *middle = padded(g, in->x, 2, 6, 5, 9, 0);
+    struct et_tensor *ends =
+        et_add(g, padded(g, in->y, 0, 9, 11, 0, 0), padded(g, in->x, 9, 5, 0, 15, 0));
+    want[0] = et_add(g, middle, ends);
+    return 1;
+}
+
+/* Sums that are no such parts: with a gap in front, between, or behind them, of parts
+ * that overlap, amid another number, and of parts along either axis. */
+static int
+no_parts(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    static const struct {
+        int64_t first, n, second, m;
+        double value;
+    } v[] = {{2, 8, 10, 10, 0},
+             {0, 8, 10, 10, 0},
+             {0, 8, 8, 10, 0},
+             {0, 12, 10, 10, 0},
+             {0, 10, 10, 10, 0.5}};
+    enum { SUMS = sizeof v / sizeof *v };
+    for (int i = 0; i < SUMS; i++)
+        want[i] = et_add(g,
+                         padded(g, in->x, 1, v[i].n, v[i].first,
+                                ROWS - v[i].first - v[i].n, v[i].value),
+                         padded(g, in->y, 0, v[i].m, v[i].second,
+                                ROWS - v[i].second - v[i].m, v[i].value));
+    struct et_tensor *left = et_pad(g, et_slice(g, in->x, 1, 0, 8, 1),
+                                    (int64_t[]){0, 0}, (int64_t[]){0, 4}, 0);
+    want[SUMS] = et_add(g, padded(g, in->y, 0, 8, 0, 12, 0), left);
+    return SUMS + 1;
+}
+
+/* More parts than are put together at once. */
+static int
+many_parts(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    want[0] = NULL;
+    for (int i = 0; i < ROWS / 2; i++) {
+        struct et_tensor *part = padded(g, in->x, 3 + i, 2, 2 * i, ROWS - 2 * i - 2, 0);
+        want[0] = want[0] ? et_add(g, want[0], part) : part;
+    }
+    return 1;
+}
+
+/* Equal sums, of which both are asked for, pieces are read, or one axis differs. */
+static int
+equal_sums(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    struct et_tensor *again = et_sum(g, in->x, 2, false);
+    want[0] = et_sum(g, in->x, 2, false);
+    want[1] = et_sum(g, in->x, 2, false);
+    want[2] = et_sum(g, in->x, 1, false);
+    want[3] =
+        et_mul(g, et_slice(g, want[0], 0, 1, 9, 1), et_slice(g, again, 0, 7, 9, 1));
+    return 4;
+}
+
+/* Products of which the second operand differs, and rows in order of which the values
+ * and the places are asked for by two. */
+static int
+nearly_equal(struct et_graph *g, const struct operands *in, struct et_tensor **want)
+{
+    struct et_tensor *place, *other = et_slice(g, in->y, 0, 0, COLUMNS, 1);
+    struct et_tensor *own = et_slice(g, in->x, 0, 0, COLUMNS, 1);
+    want[0] = et_matmul(g, in->x, own, false, false);
+    want[1] = et_matmul(g, in->x, other, false, false);
+    want[2] = et_topk(g, et_cast(g, in->x, ET_F32), 2, NULL);
+    (void)et_topk(g, et_cast(g, in->x, ET_F32), 2, &place);
+    want[3] = et_cast(g, place, ET_F32);
+    return 4;
+}
+
 struct answers {
     char bytes[MOST][COUNT * sizeof(float)];
     int n, kernels;
@@ -248,6 +336,11 @@ static const struct row {
     {"a comparison that is asked for", comparison_wanted, {5, 7}},
     {"a comparison within a chain", limited, {1, 1}},
     {"a condition that a leaf holds", flagged, {3, 5}},
+    {"parts that follow each other", parts, {1, 3}},
+    {"parts that do not", no_parts, {18, 20}},
+    {"ten parts", many_parts, {11, 12}},
+    {"equal sums", equal_sums, {3, 4}},
+    {"what is nearly equal", nearly_equal, {4, 7}},
     {"results that others read", read_by_others, {5, 5}},
 };
 
