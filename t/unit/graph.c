@@ -809,6 +809,8 @@ test_spent(void)
     is_near(eti_graph_spent(g, ETI_SPENT_FORWARD), 1, 1e-9,
             "a part takes from its first kernel to the next part's");
     is_near(eti_graph_spent(g, ETI_SPENT_BACKWARD), 1, 1e-9, "and so does the next");
+    is_near(eti_graph_spent(g, (enum eti_spent)(ETI_SPENTS - 1)), 1, 1e-9,
+            "and the last one, to the end");
     is_near(eti_graph_spent(g, ETI_SPENT_NONE), 0, 0, "what is of no part is not told");
     eti_ctx_set_seams(cx, &eti_system);
     et_graph_free(&g);

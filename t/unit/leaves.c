@@ -310,6 +310,38 @@ test_distances(void)
     et_tensor_free(&whole);
 }
 
+/* A piece of a part of a storage that was asked for still is one in the evaluation
+ * behind: another leaf, which shares numbers with it, is not written before it is read. */
+static void
+test_settled_views(void)
+{
+    enum { N = 4, ALL = 12 };
+    static const int64_t four = N, eight = 8;
+    float values[ALL], got[ALL], want[ALL];
+    struct et_tensor *whole = row(ET_F32, ALL, NULL), *upper, *other;
+    struct et_graph *g = new_graph();
+    struct et_desc d;
+    for (int i = 0; i < ALL; i++)
+        values[i] = want[i] = (float)(i + 1);
+    for (int i = 0; i < N; i++)
+        want[7 + i] = values[6 + N - 1 - i];
+    need(et_tensor_write(cx, whole, values, sizeof values));
+    et_desc_init(&d, ET_F32, 1, &eight, ET_ROW_MAJOR);
+    need(et_tensor_view(cx, whole->storage, 4, &d, "upper", &upper));
+    et_desc_init(&d, ET_F32, 1, &four, ET_ROW_MAJOR);
+    need(et_tensor_view(cx, whole->storage, 7, &d, "other", &other));
+    struct et_tensor *piece = et_slice(g, upper, 0, 2, N, 1);
+    need(et_eval(g, &piece, 1));
+    et_assign(g, other, et_flip(g, piece, 1));
+    need(et_eval(g, NULL, 0));
+    need(et_tensor_read(cx, whole, got, sizeof got));
+    is_near_array(got, want, ALL, 0, "a leaf is set to a piece that was asked for");
+    et_graph_free(&g);
+    et_tensor_free(&other);
+    et_tensor_free(&upper);
+    et_tensor_free(&whole);
+}
+
 /* A result of a step stays while the step lasts, also where a later plan needs all
  * memory. */
 static void
@@ -768,6 +800,7 @@ main(void)
     test_counts();
     test_eager_views();
     test_distances();
+    test_settled_views();
     test_step();
     test_shortage();
     test_abandon();
