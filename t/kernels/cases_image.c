@@ -618,10 +618,10 @@ draw_frame(const struct batch_case *v, struct et_rng *r, int32_t *f)
     *f++ = (int32_t)et_rng_below(r, (uint64_t)v->raw[0]);
     *f++ = (int32_t)((int64_t)et_rng_below(r, (uint64_t)y + 1) - v->pad);
     *f++ = (int32_t)((int64_t)et_rng_below(r, (uint64_t)x + 1) - v->pad);
-    *f++ = (int32_t)et_rng_below(r, 2);
-    *f++ = (int32_t)et_rng_below(r, 3);
-    *f++ = (int32_t)(R - (int64_t)et_rng_below(r, 2));
-    *f++ = (int32_t)(Q - (int64_t)et_rng_below(r, 2));
+    *f++ = (int32_t)et_rng_below(r, 4) - 2;
+    *f++ = (int32_t)et_rng_below(r, 5) - 2;
+    *f++ = (int32_t)(R + 1 - (int64_t)et_rng_below(r, 3));
+    *f++ = (int32_t)(Q + 1 - (int64_t)et_rng_below(r, 3));
     *f = (int32_t)et_rng_below(r, 2);
 }
 

@@ -236,7 +236,18 @@ no_parts(struct et_graph *g, const struct operands *in, struct et_tensor **want)
     struct et_tensor *left = et_pad(g, et_slice(g, in->x, 1, 0, 8, 1),
                                     (int64_t[]){0, 0}, (int64_t[]){0, 4}, 0);
     want[SUMS] = et_add(g, padded(g, in->y, 0, 8, 0, 12, 0), left);
-    return SUMS + 1;
+    /* As long as the result, but the second begins within the first. */
+    struct et_tensor *two =
+        et_add(g, padded(g, in->x, 0, 10, 0, 10, 0), padded(g, in->y, 0, 6, 8, 6, 0));
+    want[SUMS + 1] = et_add(g, two, padded(g, in->x, 4, 4, 14, 2, 0));
+    /* A corner beside columns. */
+    struct et_tensor *corner =
+        et_pad(g, et_slice(g, et_slice(g, in->x, 0, 0, 8, 1), 1, 0, 6, 1),
+               (int64_t[]){0, 0}, (int64_t[]){12, 6}, 0);
+    want[SUMS + 2] = et_add(g, corner,
+                            et_pad(g, et_slice(g, in->y, 1, 0, 6, 1), (int64_t[]){0, 6},
+                                   (int64_t[]){0, 0}, 0));
+    return SUMS + 3;
 }
 
 /* More parts than are put together at once. */
@@ -251,7 +262,8 @@ many_parts(struct et_graph *g, const struct operands *in, struct et_tensor **wan
     return 1;
 }
 
-/* Equal sums, of which both are asked for, pieces are read, or one axis differs. */
+/* Equal sums, of which both are asked for, pieces are read, or one axis differs; behind
+ * them are others that take memory. */
 static int
 equal_sums(struct et_graph *g, const struct operands *in, struct et_tensor **want)
 {
@@ -261,7 +273,10 @@ equal_sums(struct et_graph *g, const struct operands *in, struct et_tensor **wan
     want[2] = et_sum(g, in->x, 1, false);
     want[3] =
         et_mul(g, et_slice(g, want[0], 0, 1, 9, 1), et_slice(g, again, 0, 7, 9, 1));
-    return 4;
+    want[4] = want[3];
+    for (int i = 0; i < 6; i++)
+        want[4] = et_flip(g, i % 2 ? want[4] : et_cumsum(g, want[4], 0, false), 1);
+    return 5;
 }
 
 /* Products of which the second operand differs, and rows in order of which the values
@@ -337,9 +352,9 @@ static const struct row {
     {"a comparison within a chain", limited, {1, 1}},
     {"a condition that a leaf holds", flagged, {3, 5}},
     {"parts that follow each other", parts, {1, 3}},
-    {"parts that do not", no_parts, {18, 20}},
+    {"parts that do not", no_parts, {25, 27}},
     {"ten parts", many_parts, {11, 12}},
-    {"equal sums", equal_sums, {3, 4}},
+    {"equal sums", equal_sums, {12, 13}},
     {"what is nearly equal", nearly_equal, {4, 7}},
     {"results that others read", read_by_others, {5, 5}},
 };

@@ -489,6 +489,11 @@ test_refusals(void)
     et_graph_reset(g);
     ok(!et_exp(g, old), "what is of a step that has ended is no operand");
     refuses(g, ET_EINVAL, "et_exp: operand 1 is a value of a step that has ended");
+    struct et_tensor *both[] = {x, old, NULL};
+    ok(et_eval(g, both, 3) == ET_EINVAL, "nor is it evaluated");
+    is_str(et_error_get(cx)->message,
+           "et_eval: tensor 2 is a value of a step that has ended", "by its number");
+    et_error_clear(cx);
     et_graph_free(&g);
     et_tensor_free(&x);
     et_tensor_free(&y);

@@ -131,6 +131,18 @@ read_before(struct et_graph *g, struct et_tensor **want)
     return 1;
 }
 
+/* Parts are added to what is no leaf, and that becomes the sum. */
+static int
+to_another(struct et_graph *g, struct et_tensor **want)
+{
+    struct et_tensor *grad[3], *twice = et_mul_scalar(g, leaf[S], 2);
+    (void)want;
+    gradients(g, grad);
+    const int64_t at[] = {W_AT, B_AT, C_AT};
+    et_assign(g, leaf[S], et_add(g, et_pack(g, grad, at, 3, TOTAL, ET_F32), twice));
+    return 0;
+}
+
 /* Parts that no kernel of the step makes, and one twice. */
 static int
 leaves(struct et_graph *g, struct et_tensor **want)
@@ -193,6 +205,7 @@ static const struct row {
     {"an array that is asked for", asked_for},
     {"a sum that is read", read_before},
     {"parts that are there", leaves},
+    {"parts that are added to another array", to_another},
 };
 
 static void
