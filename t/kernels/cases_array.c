@@ -380,6 +380,24 @@ cases_matmul(struct bench *b)
     }
     product(b, "empty, ", 0, 3, 5, 0, true, ROW);
     product(b, "no terms, ", 3, 0, 5, 0, true, ROW);
+    struct et_matmul_attr o = {0};
+    check(b,
+          TRIAL(ATTR(o),
+                IN(normal(b, ROW, SHAPE(2, 3, 4, 0)), normal(b, ROW, SHAPE(0, 5)),
+                   normal(b, ROW, SHAPE(5))),
+                OUT(result(b, ET_F32, ROW, SHAPE(2, 3, 4, 5)))),
+          "no terms, batched, bias");
+    if (b->device->stream_new) /* the simulated cuBLASLt takes none of these */
+        return;
+    for (int shared = 0; shared < 2; shared++)
+        check(b,
+              TRIAL(ATTR(o),
+                    IN(normal(b, ROW, SHAPE(2, 5, 3, 8)),
+                       shared ? normal(b, ROW, SHAPE(8, 12))
+                              : normal(b, ROW, SHAPE(2, 5, 8, 12)),
+                       NULL),
+                    OUT(result(b, ET_F32, HEADS, SHAPE(2, 5, 3, 12))), .length = 8),
+              "results that lie as heads do%s", shared ? ", b shared" : "");
 }
 
 /* ---- products and what follows them ---- */

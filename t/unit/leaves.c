@@ -428,6 +428,13 @@ test_abandon(void)
     is_near_array(got, (const float[]){2, 3}, 2, 0, "it computes,");
     need(et_tensor_read(cx, x, got, sizeof got));
     is_near_array(got, (const float[]){1, 2}, 2, 0, "and assigns nothing any more");
+    et_assign(g, x, et_mul_scalar(g, x, 3));
+    et_graph_reset(g);
+    ok(et_pending(g, x) == x, "nor does the step behind a reset");
+    y = et_add_scalar(g, x, 1);
+    need(et_eval(g, &y, 1));
+    need(et_tensor_read(cx, x, got, sizeof got));
+    is_near_array(got, (const float[]){1, 2}, 2, 0, "which leaves it as it is");
     et_graph_free(&g);
     et_tensor_free(&x);
 }
@@ -562,6 +569,19 @@ test_gradients(void)
         et_tensor_free(&part[i]);
     et_tensor_free(&one);
     et_tensor_free(&other);
+}
+
+/* A leaf keeps its name, whatever becomes of the text. */
+static void
+test_names(void)
+{
+    char name[] = "first";
+    const int64_t two = 2;
+    struct et_tensor *x;
+    need(et_tensor_new(cx, dev, ET_F32, 1, &two, ET_ROW_MAJOR, name, &x));
+    memset(name, '?', sizeof name - 1);
+    is_str(x->name, "first", "a leaf has a copy of its name");
+    et_tensor_free(&x);
 }
 
 /* A device whose LEFT-th kernel from now on fails. */
@@ -811,6 +831,7 @@ main(void)
     test_abandon();
     test_refusals();
     test_gradients();
+    test_names();
     test_spans();
     test_collectives(comm);
     test_waits();

@@ -164,8 +164,15 @@ test_assigning(enum et_dtype low, const char *name)
     start(g, low);
     et_assign(g, w, et_mul_scalar(g, w, 3));
     et_reassign(g, w, et_mul_scalar(g, w, 5));
+    float before[WEIGHTS], after[WEIGHTS];
+    int wrong = 0;
+    must(et_tensor_read(cx, w, before, sizeof before));
     must(et_eval(g, NULL, 0));
     ok(is_right(w, low), "%s: of two the one that took the other's place", name);
+    must(et_tensor_read(cx, w, after, sizeof after));
+    for (int i = 0; i < WEIGHTS; i++)
+        wrong += after[i] != before[i] * 5;
+    is_int(wrong, 0, "%s: which is what the weights become", name);
     start(g, low);
     et_assign(g, w, et_mul_scalar(g, w, 3));
     et_graph_abandon(g);
