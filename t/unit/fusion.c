@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What fusion joins, and what it must not: chains have the bits that each step gives by
- * itself (ETUDE_EAGER), and a joined kernel reads nothing too early. */
+ * itself (ETUDE_EAGER), and a joined kernel reads nothing too early. And which graphs
+ * have one plan. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -377,6 +378,97 @@ test_chains(const char *where)
         }
 }
 
+/* ---- graphs that follow each other and differ in one thing: no plan is of both ---- */
+
+enum { LONG = 8, HALF = 4 };
+
+/* Arrays of Y, one after the other: more than have memory of their own. */
+static struct et_tensor *
+tower(struct et_graph *g, struct et_tensor *y)
+{
+    for (int i = 0; i < 6; i++)
+        y = i % 2 ? et_flip(g, y, 1) : et_cumsum(g, y, 0, false);
+    return y;
+}
+
+static void
+holds(const struct et_tensor *t, const float *want, const char *says, const char *where)
+{
+    float got[LONG];
+    read_into(got, t);
+    is_near_array(got, want, (int)et_desc_count(&t->desc), 0, "%s on %s", says, where);
+}
+
+static void
+test_values_alike(struct et_graph *g, struct et_tensor *x, const char *where)
+{
+    struct et_tensor *y, *z;
+    for (int n = 1; n <= 2; n++) {
+        et_graph_reset(g);
+        y = et_flip(g, x, 1);
+        must(et_eval(g, (struct et_tensor *[]){tower(g, y), y}, n));
+    }
+    holds(y, (const float[]){34, 21, 13, 8, 5, 3, 2, 1},
+          "a value is asked for that was not before", where);
+    for (int half = 0; half < 2; half++) {
+        et_graph_reset(g);
+        y = et_slice(g, et_flip(g, x, 1), 0, HALF * half, HALF, 1);
+        z = et_cumsum(g, y, 0, false);
+        must(et_eval(g, &z, 1));
+        holds(z, half ? (const float[]){5, 8, 10, 11} : (const float[]){34, 55, 68, 76},
+              half ? "the second half is read, then" : "the first half is read", where);
+    }
+    et_graph_reset(g);
+    y = et_flip(g, x, 1);
+    struct et_tensor *view = et_slice(g, y, 0, 1, 3, 1);
+    must(et_eval(g, (struct et_tensor *[]){view, tower(g, y)}, 2));
+    holds(view, (const float[]){21, 13, 8}, "a piece of what is not asked for is kept",
+          where);
+    et_graph_reset(g);
+}
+
+static void
+test_leaves_alike(struct et_graph *g, struct et_tensor *x, const char *where)
+{
+    const int64_t half = HALF;
+    struct et_tensor *a = leaf(1, &half, (const float[]){1, 2, 3, 4}), *same;
+    struct et_tensor *b = leaf(1, &half, (const float[]){5, 6, 7, 9});
+    must(et_tensor_view(cx, a->storage, 0, &a->desc, NULL, &same));
+    for (int k = 0; k < 2; k++) {
+        et_assign(g, a, et_flip(g, k ? same : b, 1));
+        must(et_eval(g, NULL, 0));
+        et_graph_reset(g);
+    }
+    holds(a, (const float[]){5, 6, 7, 9},
+          "a leaf becomes another one in reverse, and then itself", where);
+    for (int k = 0; k < 2; k++) {
+        struct et_tensor *pair[] = {x, a};
+        struct et_tensor *value[] = {et_neg(g, x), et_slice(g, x, 0, 2, HALF, 1)};
+        et_assign(g, pair[k], value[k]);
+        et_assign(g, pair[!k], value[!k]);
+        must(et_eval(g, NULL, 0));
+        et_graph_reset(g);
+        holds(a, k ? (const float[]){-3, -5, -8, -13} : (const float[]){3, 5, 8, 13},
+              "a piece is what it was before its leaf was assigned", where);
+    }
+    et_tensor_free(&same);
+    et_tensor_free(&b);
+    et_tensor_free(&a);
+}
+
+static void
+test_alike(const char *where)
+{
+    const int64_t eight = LONG;
+    struct et_tensor *x = leaf(1, &eight, (const float[]){1, 2, 3, 5, 8, 13, 21, 34});
+    struct et_graph *g;
+    must(et_graph_new(cx, dev, &g));
+    test_values_alike(g, x, where);
+    test_leaves_alike(g, x, where);
+    et_graph_free(&g);
+    et_tensor_free(&x);
+}
+
 int
 main(void)
 {
@@ -385,9 +477,11 @@ main(void)
     must(et_device_open(cx, "ref", 0, 1, &dev));
     test_chains_in_a_ring();
     test_chains("ref");
+    test_alike("ref");
     et_device_close(&dev);
     if (et_device_open(cx, "cpu", 0, 1, &dev) == ET_OK) {
         test_chains("cpu");
+        test_alike("cpu");
         et_device_close(&dev);
     }
     et_error_clear(cx);
