@@ -176,6 +176,27 @@ static const struct conv_case convs[] = {
      .dilation_x = 1,
      .groups = 16,
      .pad = {2, 1}},
+    /* As many channels and pixels as are computed in tiles, but for one thing. */
+    {.what = "tiles, padded across alone",
+     .x = {1, 16, 17, 16},
+     .w = {16, 16, 3, 3},
+     .pad = {0, 1}},
+    {.what = "tiles, but in steps of 2 down",
+     .x = {1, 16, 33, 17},
+     .w = {16, 16, 3, 3},
+     .stride = 2,
+     .stride_x = 1,
+     .pad = {1, 1}},
+    {.what = "tiles, but dilated across",
+     .x = {1, 16, 16, 19},
+     .w = {16, 16, 3, 3},
+     .dilation = 1,
+     .dilation_x = 2,
+     .pad = {1, 2}},
+    {.what = "tiles, but for 3x5",
+     .x = {1, 16, 16, 18},
+     .w = {16, 16, 3, 5},
+     .pad = {1, 2}},
     {.what = "one pixel", .x = {31, 33, 1, 1}, .w = {7, 33, 1, 1}},
     {.what = "no image", .x = {0, 3, 5, 5}, .w = {4, 3, 3, 3}, .pad = {1, 1}},
 };
@@ -285,6 +306,16 @@ cases_conv2d_fused(struct bench *b)
                 OUT(result(b, ET_F32, LAST, SHAPE(1, 16, 17, 18))),
                 .length = 9 * 16 + 1, .may_refuse = !b->device->fuses_convolutions),
           "tiles, and what is no number passes the ReLU");
+    struct operand *larger = normal(b, LAST, SHAPE(1, 16, 17, 21));
+    larger->d.shape[3] = 18;
+    check(b,
+          TRIAL(ATTR(o),
+                IN(normal(b, LAST, SHAPE(1, 16, 17, 18)),
+                   normal(b, LAST, SHAPE(16, 16, 3, 3)), normal(b, ROW, SHAPE(16)),
+                   normal(b, ROW, SHAPE(16)), larger),
+                OUT(result(b, ET_F32, LAST, SHAPE(1, 16, 17, 18))),
+                .length = 9 * 16 + 2, .may_refuse = !b->device->fuses_convolutions),
+          "tiles, and a residual that is a part of a larger image");
 }
 
 /* With a bias it is a transposed convolution. */

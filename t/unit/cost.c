@@ -421,6 +421,8 @@ test_nonsense(void)
         "memory=1e9,,",
         "memory=1e9 bf16=1",
         "mem=1",
+        "f=1e9",
+        "bf=1e9",
         ",",
     };
     struct et_tensor *x = leaf("x", ET_F32, 10, 10);
