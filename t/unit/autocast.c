@@ -370,8 +370,7 @@ test_gradient(void)
     et_autocast(g, false);
     struct et_tensor *apart = et_mean(g, et_square(g, product(x)), 0, false);
     et_autocast(g, true);
-    ok(et_grad(g, apart, params, 1, grads) == ET_OK &&
-           grads[0]->desc.dtype == ET_F32 &&
+    ok(et_grad(g, apart, params, 1, grads) == ET_OK && grads[0]->desc.dtype == ET_F32 &&
            grads[0]->node->in[1]->desc.dtype == ET_F32,
        "what was built in f32 has its gradient computed in f32");
 }
