@@ -376,8 +376,8 @@ fused_exchange(struct bench *b)
           "a square and a sum, each in place");
 }
 
-/* Whole numbers that f32 does not tell apart are compared, and what comes of it is cast:
- * a program of doubles, though its last operand is of floats. */
+/* Whole numbers that f32 does not tell apart are compared, and what comes of it is
+ * cast: a program of doubles, though its last operand is of floats. */
 static void
 fused_wide(struct bench *b)
 {

@@ -64,8 +64,8 @@ test_chains_in_a_ring(void)
 
 enum { ROWS = 20, COLUMNS = 12, COUNT = ROWS * COLUMNS, MOST = 12 };
 
-/* Builds values that are asked for of matrices X and Y of the dtype T, which are made of
- * leaves in f32, and of FLAGS; returns their number. */
+/* Builds values that are asked for of matrices X and Y of the dtype T, which are made
+ * of leaves in f32, and of FLAGS; returns their number. */
 struct operands {
     struct et_tensor *x, *y, *flags;
     enum et_dtype t;
@@ -378,7 +378,7 @@ test_chains(const char *where)
         }
 }
 
-/* ---- graphs that follow each other and differ in one thing: no plan is of both ---- */
+/* ---- graphs that follow each other and differ in one thing: two plans ---- */
 
 enum { LONG = 8, HALF = 4 };
 

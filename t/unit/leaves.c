@@ -311,7 +311,8 @@ test_distances(void)
 }
 
 /* A piece of a part of a storage that was asked for still is one in the evaluation
- * behind: another leaf, which shares numbers with it, is not written before it is read. */
+ * behind: another leaf, which shares numbers with it, is not written before it is
+ * read. */
 static void
 test_settled_views(void)
 {
