@@ -128,6 +128,10 @@ write_arrays(void)
     Y("tokens-number", "<f4", "(8,)", d.number);
     Y("images-shares", "<f4", "(8, 4)", d.share);
     Y("images-mask", "|u1", "(8, 16, 16)", d.mask);
+    for (int i = 0; i < N; i++)
+        d.label[i] = i % 5;
+    X("images-five", "|u1", "(8, 16, 16, 3)", d.image);
+    Y("images-five", "<i4", "(8,)", d.label);
     Y("tokens-hidden", "<i4", "(8, 8)", d.hidden);
 }
 
@@ -227,6 +231,100 @@ check_row(struct et_ctx *cx, const struct row *r)
     ok(untrained == 0, "%s: those that fit train", r->name);
 }
 
+/* ---- models and data that do not belong together ---- */
+
+/* What is known of them when they have been read: data alone to evaluate on, and each of
+ * several, are looked at as those to train on are. */
+static const struct {
+    const char *model, *train, *eval[2], *want; /* want "": they fit */
+} pairs[] = {
+    {"gpt2, " TEXT,
+     "images-class",
+     {NULL},
+     "model gpt2 reads tokens, npy gives images"},
+    {"gpt2, " TEXT,
+     "values-class",
+     {NULL},
+     "model gpt2 reads tokens, npy gives numbers"},
+    {"bert_classifier, " TEXT,
+     "images-class",
+     {NULL},
+     "model bert_classifier reads tokens, npy gives images"},
+    {"mlp", "tokens-class", {NULL}, "model mlp reads images, npy gives tokens"},
+    {"mlp", NULL, {"tokens-class"}, "model mlp reads images, npy gives tokens"},
+    {"unet, width: 4, depth: 2",
+     "images-class",
+     {NULL},
+     "model unet learns a class for each pixel, npy gives one for each image"},
+    {"unet, width: 4, depth: 2",
+     NULL,
+     {"images-class"},
+     "model unet learns a class for each pixel, npy gives one for each image"},
+    {"mlp",
+     "images-mask",
+     {NULL},
+     "model mlp learns a class for each image, npy gives one for each pixel"},
+    {"mlp",
+     NULL,
+     {"images-mask"},
+     "model mlp learns a class for each image, npy gives one for each pixel"},
+    {"mlp", "images-class", {"images-class", "images-class"}, ""},
+    {"mlp",
+     "images-class",
+     {"images-five"},
+     "eval_data has 5 classes (labels 0 to 4), the model's num_classes is 4"},
+    {"mlp",
+     "images-class",
+     {"images-class", "images-five"},
+     "eval_data has 5 classes (labels 0 to 4), the model's num_classes is 4"},
+    {"mlp", "images-five", {"images-class", "images-five"}, ""},
+    {"mlp, num_classes: 5", "images-class", {"images-class", "images-five"}, ""},
+    {"mlp, num_classes: 4",
+     "images-five",
+     {NULL},
+     "train_data has 5 classes (labels 0 to 4), the model's num_classes is 4"},
+};
+
+static void
+check_pair(struct et_ctx *cx, size_t i)
+{
+    const struct eti_assemble_options options = {.device = "cpu",
+                                                 .threads = 1,
+                                                 .with_train = pairs[i].train != NULL,
+                                                 .with_eval = pairs[i].eval[0] != NULL};
+    char text[1024];
+    size_t n = (size_t)snprintf(
+        text, sizeof text,
+        "max_duration: 1ba\nseed: 17\noptimizer: {name: sgd, lr: 0.05}\n"
+        "model: {name: %s}\n",
+        pairs[i].model);
+    if (pairs[i].train)
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              "train_data: {name: npy, path: %s, batch_size: 4}\n",
+                              pairs[i].train);
+    for (int k = 0; k < 2 && pairs[i].eval[k]; k++)
+        n += (size_t)snprintf(
+            text + n, sizeof text - n,
+            "%s  - {name: npy, path: %s, batch_size: 4, label: of%d}\n",
+            k ? "" : "eval_data:\n", pairs[i].eval[k], k);
+    struct et_recipe *recipe;
+    struct et_diagnostics errors = {0};
+    struct eti_assembly a;
+    need(cx, et_recipe_parse(cx, text, strlen(text), "test.yaml", NULL, 0, NULL,
+                             &recipe, &errors));
+    et_status s = eti_assemble(cx, recipe, &options, &a);
+    const char *said = s == ET_OK ? "" : et_error_get(cx)->message;
+    if (!ok(*pairs[i].want ? strstr(said, pairs[i].want) != NULL : s == ET_OK,
+            "%s on %s and %s: %s", pairs[i].model,
+            pairs[i].train ? pairs[i].train : "nothing",
+            pairs[i].eval[0] ? pairs[i].eval[0] : "nothing",
+            *pairs[i].want ? pairs[i].want : "fits"))
+        diag("%s", said);
+    et_error_clear(cx);
+    eti_assembly_release(&a);
+    et_recipe_free(&recipe);
+}
+
 int
 main(void)
 {
@@ -239,6 +337,8 @@ main(void)
     write_arrays();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         check_row(cx, &rows[i]);
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        check_pair(cx, i);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing leaks");

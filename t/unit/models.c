@@ -352,6 +352,59 @@ choices_of_losses(void)
     }
 }
 
+/* A model has as many outputs as the recipe says, else as many as there are numbers in a
+ * target, else as the data have classes; what is not a classifier's to learn as numbers
+ * does not count. */
+static void
+outputs(void)
+{
+    static const struct {
+        const char *model, *option, *loss;
+        enum et_dtype target;
+        int ndim, want;
+        bool are_numbers;
+        const char *want_loss;
+    } rows[] = {
+        {"mlp", NULL, NULL, ET_I32, 0, 4, false, "soft_cross_entropy"},
+        {"mlp", "9", NULL, ET_I32, 0, 9, false, "soft_cross_entropy"},
+        {"mlp", NULL, NULL, ET_F32, 0, 1, true, "mse"},
+        {"mlp", NULL, NULL, ET_F32, 1, 2, true, "mse"},
+        {"mlp", NULL, NULL, ET_F32, 2, 6, true, "mse"},
+        {"mlp", "5", NULL, ET_F32, 2, 5, true, "mse"},
+        {"mlp", NULL, "l1", ET_F32, 2, 6, true, "l1"},
+        {"unet", NULL, NULL, ET_F32, 2, 4, false, "soft_cross_entropy"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_field field[] = {
+            {.name = "image", .dtype = ET_F32, .ndim = 3, .shape = {3, 32, 32}},
+            {.name = "target",
+             .dtype = rows[i].target,
+             .ndim = rows[i].ndim,
+             .shape = {2, 3}}};
+        const struct et_model_facts facts = {.channels = 3,
+                                             .height = 32,
+                                             .width = 32,
+                                             .num_classes = 4,
+                                             .field = field,
+                                             .n_fields = 2};
+        const char *set[5] = {NULL};
+        int n = 0;
+        if (rows[i].option)
+            set[n++] = "num_classes", set[n++] = rows[i].option;
+        if (rows[i].loss)
+            set[n++] = "loss", set[n++] = rows[i].loss;
+        struct et_model *m = make(rows[i].model, &facts, set);
+        is_int(m->num_classes, rows[i].want, "row %zu: outputs of %s", i,
+               rows[i].model);
+        ok(m->has_numbers == rows[i].are_numbers && m->facts.channels == 3 &&
+               m->facts.num_classes == rows[i].want && !m->facts.field &&
+               m->facts.n_fields == 0,
+           "which are numbers or not; the data's fields are not kept");
+        is_str(m->loss->info.name, rows[i].want_loss, "and its loss");
+        et_model_free(&m);
+    }
+}
+
 /* FLOPs of an evaluation of one 32 x 32 image by a resnet8 with STEM. */
 static double
 flops_of(const char *stem)
@@ -756,6 +809,7 @@ main(void)
     flops();
     strides_of_stems();
     choices_of_losses();
+    outputs();
     side_by_side();
     attention_options();
     deeplab();
