@@ -563,6 +563,13 @@ flops(void)
     ok(count >= 2 * macs && count < 2.04 * (double)macs,
        "resnet20 costs two operations a multiply-add: %lld of %lld", (long long)count,
        (long long)(2 * macs));
+    struct et_forward f = {.g = g};
+    int64_t once = count;
+    (void)et_model_forward(m, &f, x);
+    ok(!et_autocast(g, false), "a model leaves a graph's casting as it was");
+    must(et_model_flops(m, g, x, &count));
+    is_int(count, once, "what a graph has had before does not count");
+    is_int(g->n_nodes, 0, "and nothing of the count stays in it");
     et_graph_free(&g);
     et_tensor_free(&x);
     et_model_free(&m);

@@ -248,6 +248,19 @@ test_refusals(void)
             "a surrogate");
     refuses("a: \x1b[2J", 8, "error E1202: recipe.yaml: byte 3 is a control character",
             "an escape");
+    refuses("a: \x7f", 4, "error E1202: recipe.yaml: byte 3 is a control character",
+            "a deletion");
+    read_text("a: [1,\t2]\r\nb: 1\r\n");
+    is_int(errors.n, 0, "tabs and the line ends of others are none");
+    char blank[1040];
+    size_t blanks = (size_t)snprintf(blank, sizeof blank, "a: 1\n# %%\nb:%1001s", "");
+    refuses(blank, blanks,
+            "error E1211: recipe.yaml:3:1: "
+            "more than 1000 blanks and line ends in a row",
+            "a row of blanks");
+    blanks = (size_t)snprintf(blank, sizeof blank, "a: [1,%600s 2,%400s 3]", "", "");
+    read_with(blank, blanks, &eti_yaml_limits);
+    is_int(errors.n, 0, "blanks that are in no one row are read");
     size_t large = 31 * ((size_t)1 << 20) / 10;
     char *text = calloc(1, large);
     refuses(text, large, "error E1202: recipe.yaml: 3.1 MiB exceeds 256 KiB",
@@ -306,6 +319,16 @@ test_limits(void)
         {"10,000 with aliases", copies(), "x,", "]", "", 40,
          "aliases expand to more than 10,000 nodes"},
         {"256 KiB", "a: 1\n", "#", "", "", SIZE - 5, "exceeds 256 KiB"},
+        {"1000 blanks", "a:", " ", "1", "", 1000,
+         "more than 1000 blanks and line ends in a row"},
+        {"1000 line ends", "a: 1", "\n", "b: 1", "", 1000,
+         "more than 1000 blanks and line ends in a row"},
+        {"1000 of both", "a: 1\r\n\t #\n", " \n", "b: 1", "", 499,
+         "more than 1000 blanks and line ends in a row"},
+        {"a directive of 1000 bytes", "%", "A", "\n---\na: 1", "", 998,
+         "directives (%) of more than 1000 bytes"},
+        {"two of them", "%ONE 2\n%", "A", "\n---\na: 1", "", 991,
+         "directives (%) of more than 1000 bytes"},
     };
     char *text = malloc(SIZE + 64);
     for (size_t i = 0; text && i < sizeof row / sizeof *row; i++)
