@@ -306,6 +306,30 @@ roles(void)
                   "transformer.h.0.attn.c_attn.weight", "matrix_in_out",
                   "transformer.h.0.mlp.c_proj.weight", "matrix_in_out",
                   "transformer.ln_f.weight", "other", NULL});
+    /* what gives the classes of pixels may have its outputs in its second axis */
+    static const struct et_field fields[] = {
+        {.name = "image", .dtype = ET_F32, .ndim = 3, .shape = {4, 8, 6}},
+        {.name = "mask",
+         .kind = ET_FIELD_MASK,
+         .dtype = ET_I32,
+         .ndim = 2,
+         .shape = {8, 6}}};
+    const struct et_model_facts masks = {.channels = 4,
+                                         .height = 8,
+                                         .width = 6,
+                                         .num_classes = 3,
+                                         .field = fields,
+                                         .n_fields = 2};
+    roles_are(
+        "layers",
+        (const char *const[]){
+            "layers",
+            "[conv_transpose2d: {out: 3, kernel: 1}, batch_norm, conv2d: {out: 5, "
+            "kernel: 1}, conv_transpose2d: {out: 3, kernel: 1}]",
+            NULL},
+        &masks,
+        (const char *const[]){"0.weight", "matrix_in_out", "1.weight", "other",
+                              "2.weight", "matrix", "3.weight", "other", NULL});
 }
 
 static void

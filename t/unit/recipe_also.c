@@ -200,6 +200,33 @@ test_stored(void)
     is_str(line_of("model.layers"),
            "model.layers = [{conv2d: {out: 8}}, relu]  (recipe.yaml:6:5)",
            "layers by PyTorch's names, with options or without, have ours");
+    static const char *const nested[][2] = {
+        {"residual: [ReLU, Conv2d: {out_channels: 1}]",
+         "[{residual: [relu, {conv2d: {out: 1}}]}]"},
+        {"residual: {layers: [ReLU, ReLU], shortcut: [Conv2d: {kernel_size: 1, "
+         "out_channels: 1, bias: false}, Identity]}",
+         "[{residual: {layers: [relu, relu], shortcut: [{conv2d: {kernel: 1, out: 1, "
+         "no_bias: true}}, identity]}}]"},
+        {"repeat: {times: 2, layers: [ReLU, {repeat: {times: 3, layers: [Identity]}}]}",
+         "[{repeat: {times: 2, layers: [relu, {repeat: {times: 3, layers: "
+         "[identity]}}]}}]"},
+        {"{Conv2d: {out_channels: 1}, as: low}\n    - {ReLU: , from: low}",
+         "[{conv2d: {out: 1}, as: low}, {relu: null, from: low}]"},
+    };
+    for (size_t i = 0; i < sizeof nested / sizeof *nested; i++) {
+        char text[1024], want[512];
+        snprintf(text, sizeof text, LAYERS("%s"), nested[i][0]);
+        snprintf(want, sizeof want, "model.layers = %s  (recipe.yaml:6:5)",
+                 nested[i][1]);
+        parse(text);
+        is_str(line_of("model.layers"), want, "also within %.8s", nested[i][0]);
+    }
+    parse("max_duration: 5ep\ntrain_data: {name: fashion_mnist, batch_size: 100}\n"
+          "model: {name: layers, blocks: {unit: [Conv2d: {out_channels: $out}]}, "
+          "layers: [unit: {out: 2}]}\n");
+    is_str(line_of("model.blocks"),
+           "model.blocks = {unit: [{conv2d: {out: \"$out\"}}]}  (recipe.yaml:3:31)",
+           "and in the list of a block");
     refuses(LAYERS("conv2d: {out: 8, bias: 3}"),
             "error E1203: recipe.yaml:6:30: model.layers.0.conv2d.no_bias: expected "
             "true or false, got 3");
