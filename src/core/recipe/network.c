@@ -242,7 +242,6 @@ read_block(struct eti_network_reading *r, const struct et_value *says,
 {
     const int errors = r->fill->errors->total;
     out->kind = ETI_NETWORK_BLOCK;
-    b->is_used = true;
     if (b->is_wrong || is_inside(r, b, at, path) ||
         !fits_block(r, b->list, says, at, path))
         return ET_OK;
@@ -402,6 +401,8 @@ read_layer(struct eti_network_reading *r, const struct et_value *says,
     const struct et_registry *known = r->fill->registry;
     struct eti_network_block *block = find_block(r, out->name);
     const bool is_map = says->type == ET_VALUE_MAP || says->type == ET_VALUE_NULL;
+    if (block)
+        block->is_used = true;
     if (says->key && says == out->at && !is_map &&
         (block || et_registry_find(known, ET_KIND_LAYER, out->name))) {
         eti_bad_value(r->fill, says, path, NULL, "mapping of options");
