@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A list of layers as it is read, item by item, and all that is told of one that is
- * wrong: each fault once, at its path. Networks that are built: t/unit/network.c. */
+ * wrong: each fault once, at its path. Then the sizes of pictures that are not square.
+ * What networks compute: t/unit/network.c. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/recipe/network.h"
 #include "core/recipe/options.h"
+#include "etude/model.h"
 #include "t/data/fixture.h"
 #include "t/tap.h"
 
@@ -282,6 +284,201 @@ limits(void)
     }
 }
 
+/* ---- sizes ---- */
+
+/* Samples whose heights and widths differ, as those of fields do. */
+static const struct et_field fields[] = {
+    {.name = "image", .dtype = ET_F32, .ndim = 3, .shape = {3, 6, 10}},
+    {.name = "mask",
+     .kind = ET_FIELD_MASK,
+     .dtype = ET_I32,
+     .ndim = 2,
+     .shape = {6, 10}},
+    {.name = "depth", .dtype = ET_F32, .ndim = 2, .shape = {6, 10}},
+    {.name = "map", .dtype = ET_F32, .ndim = 3, .shape = {2, 6, 10}},
+    {.name = "sign", .dtype = ET_F32, .ndim = 1, .shape = {3}},
+    {.name = "hour", .dtype = ET_F32},
+};
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+/* Why there is no network of LAYERS for CLASSES, with the hint; "" where there is one,
+ * whose task is *TASK. IS_TURNED: heights are widths. */
+static const char *
+builds(const char *layers, int classes, bool is_turned, bool has_masks,
+       enum et_task *task)
+{
+    struct et_field own[FIELDS];
+    memcpy(own, fields, sizeof own);
+    for (int i = 0; i < FIELDS && is_turned; i++)
+        for (int k = 0; k < own[i].ndim; k++)
+            own[i].shape[k] = own[i].shape[k] == 6    ? 10
+                              : own[i].shape[k] == 10 ? 6
+                                                      : own[i].shape[k];
+    if (!has_masks)
+        own[ET_FIELD_TARGET] = (struct et_field){.name = "class", .dtype = ET_I32};
+    const struct et_model_facts facts = {.channels = 3,
+                                         .height = is_turned ? 10 : 6,
+                                         .width = is_turned ? 6 : 10,
+                                         .num_classes = classes,
+                                         .field = own,
+                                         .n_fields = FIELDS};
+    const struct et_model_class *type = et_model_class_find("layers");
+    const char *set[] = {"layers", layers, NULL};
+    struct et_model *m = NULL;
+    void *options;
+    need(cx, et_options_new(cx, &type->info, set, &options));
+    et_status status = et_model_new(cx, type, options, &facts, &m);
+    const struct et_error *e = et_error_get(cx);
+    snprintf(told, sizeof told, "%s%s%s", status == ET_OK ? "" : e->message,
+             status != ET_OK && *e->hint ? "; " : "", status == ET_OK ? "" : e->hint);
+    *task = m ? m->task : ET_TASK_LANGUAGE;
+    et_error_clear(cx);
+    et_model_free(&m);
+    et_options_free(&type->info, &options);
+    return told;
+}
+
+/* What the last layer gives is told where it is not a class for each pixel. */
+static void
+sizes(void)
+{
+    static const struct {
+        const char *layers, *gives, *turned; /* TURNED NULL: the same */
+    } row[] = {
+        {"[identity]", "3 x 6 x 10", "3 x 10 x 6"},
+        {"[conv2d: {out: 4, kernel: 3, stride: 2, padding: 1}]", "4 x 3 x 5",
+         "4 x 5 x 3"},
+        {"[conv2d: {out: 4, dilation: 2}]", "4 x 2 x 6", "4 x 6 x 2"},
+        {"[conv_transpose2d: {out: 5, kernel: 3, stride: 2, padding: 1, "
+         "output_padding: 1}]",
+         "5 x 12 x 20", "5 x 20 x 12"},
+        {"[conv_transpose2d: {out: 5}]", "5 x 7 x 11", "5 x 11 x 7"},
+        {"[max_pool2d: {kernel: 2}]", "3 x 3 x 5", "3 x 5 x 3"},
+        {"[max_pool2d: {kernel: 3, stride: 3, padding: 1}]", "3 x 2 x 4", "3 x 4 x 2"},
+        {"[adaptive_avg_pool2d]", "3 x 1 x 1", NULL},
+        {"[flatten]", "180 x 0 x 0", NULL},
+        {"[flatten, linear: {out: 7}]", "7 x 0 x 0", NULL},
+        {"[repeat: {times: 2, layers: [conv2d: {out: 4, kernel: 3}]}]", "4 x 2 x 6",
+         "4 x 6 x 2"},
+        {"[residual: {layers: [conv2d: {out: 4, kernel: 1}], shortcut: [conv2d: {out: "
+         "4, kernel: 1}]}]",
+         "4 x 6 x 10", "4 x 10 x 6"},
+        /* values with names, and fields */
+        {"[{conv2d: {out: 4, kernel: 1}, as: a}, max_pool2d: {kernel: 2}, {from: a}]",
+         "4 x 6 x 10", "4 x 10 x 6"},
+        {"[{conv2d: {out: 4, kernel: 1}, as: a}, repeat: {times: 1, layers: "
+         "[max_pool2d: {kernel: 2}, {from: a}]}]",
+         "4 x 6 x 10", "4 x 10 x 6"},
+        {"[conv2d: {out: 4, kernel: 1}, max_pool2d: {kernel: 2}, {from: image}]",
+         "3 x 6 x 10", "3 x 10 x 6"},
+        {"[max_pool2d: {kernel: 2}, residual: [{from: input}, max_pool2d: {kernel: "
+         "2}]]",
+         "3 x 3 x 5", "3 x 5 x 3"},
+        {"[{from: depth}]", "1 x 6 x 10", "1 x 10 x 6"},
+        {"[{from: map}]", "2 x 6 x 10", "2 x 10 x 6"},
+        {"[{from: sign}]", "3 x 0 x 0", NULL},
+        {"[{from: hour}]", "1 x 0 x 0", NULL},
+        {"[concat: depth]", "4 x 6 x 10", "4 x 10 x 6"},
+        {"[{from: [map, input, depth], concat: }]", "6 x 6 x 10", "6 x 10 x 6"},
+        {"[add: sign]", "3 x 6 x 10", "3 x 10 x 6"},
+        {"[{adaptive_avg_pool2d: , as: v}, {from: input, mul: v}]", "3 x 6 x 10",
+         "3 x 10 x 6"},
+    };
+    enum et_task task;
+    char want[256];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int t = 0; t < 2; t++) {
+            const char *got = builds(row[i].layers, 99, t, true, &task);
+            snprintf(want, sizeof want,
+                     "the last layer gives %s, but 99 classes are to be told apart in "
+                     "each of %s pixels; end with conv2d: {out: 99, kernel: 1} at the "
+                     "image's size",
+                     t && row[i].turned ? row[i].turned : row[i].gives,
+                     t ? "10 x 6" : "6 x 10");
+            is_str(got, want, "%s of %s", row[i].layers, t ? "10 x 6" : "6 x 10");
+        }
+}
+
+/* What does not fit is told with both sizes, and where it is the width alone as well. */
+static void
+misfits(void)
+{
+    static const struct {
+        const char *layers;
+        bool is_turned, has_masks;
+        const char *want;
+    } row[] = {
+        {"[conv2d: {out: 3, kernel: 1}]", false, true, ""},
+        {"[conv2d: {out: 3, kernel: 1}, flatten, linear: {out: 3}]", false, false, ""},
+        {"[conv2d: {out: 3, kernel: 1}]", false, false,
+         "the last layer gives images of 3, but 3 classes are to be told apart; end "
+         "with flatten and linear: {out: 3}"},
+        {"[flatten, linear: {out: 4}]", false, false,
+         "the last layer gives a vector of 4, but 3 classes are to be told apart; end "
+         "with linear: {out: 3}"},
+        {"[conv2d: {out: 3, kernel: 2, stride: 2, padding: 3}]", false, true,
+         "the last layer gives 3 x 6 x 8, but 3 classes are to be told apart in each "
+         "of 6 x 10 pixels; end with conv2d: {out: 3, kernel: 1} at the image's size"},
+        {"[conv2d: {out: 3, kernel: 2, stride: 2, padding: 3}]", true, true,
+         "the last layer gives 3 x 8 x 6, but 3 classes are to be told apart in each "
+         "of 10 x 6 pixels; end with conv2d: {out: 3, kernel: 1} at the image's size"},
+        {"[conv2d: {out: 3, kernel: 7}]", false, true,
+         "a 7x7 filter does not fit its input"},
+        {"[conv2d: {out: 3, kernel: 7}]", true, true,
+         "a 7x7 filter does not fit its input"},
+        {"[conv2d: {in: 4, out: 3, kernel: 1}]", false, true,
+         "conv2d has in: 4, but 3 channels come in; without in: it takes what comes "
+         "in"},
+        {"[conv2d: {in: 2, out: 3, kernel: 1}]", false, true,
+         "conv2d has in: 2, but 3 channels come in; without in: it takes what comes "
+         "in"},
+        {"[conv2d: {out: 4, groups: 3}]", false, true,
+         "3 groups divide neither or only one of 3 input and 4 output channels"},
+        {"[conv2d: {out: 4, groups: 2}]", false, true,
+         "2 groups divide neither or only one of 3 input and 4 output channels"},
+        {"[residual: [conv2d: {out: 8, kernel: 1, stride: 4}]]", true, true,
+         "the layers give 8 x 3 x 2, but 3 x 10 x 6 come in; shortcut: [conv2d: {out: "
+         "8, kernel: 1, stride: 4}]"},
+        {"[residual: {layers: [conv2d: {out: 8, kernel: 1}], shortcut: [conv2d: {out: "
+         "8, kernel: 3}]}]",
+         false, true,
+         "the layers give 8 x 6 x 10, but the shortcut 8 x 4 x 8; shortcut: [conv2d: "
+         "{out: 8, kernel: 1, stride: 1}]"},
+        {"[{conv2d: {out: 3, kernel: 6}, as: v}, {from: input, mul: v}]", false, true,
+         "mul: v is 3 x 1 x 5, but 3 x 6 x 10 come in; their sizes must be alike, or "
+         "that of v one number for each channel"},
+        {"[{conv2d: {out: 3, kernel: 6}, as: v}, {from: input, mul: v}]", true, true,
+         "mul: v is 3 x 5 x 1, but 3 x 10 x 6 come in; their sizes must be alike, or "
+         "that of v one number for each channel"},
+        {"[{conv2d: {out: 2, kernel: 6, stride: 5}, as: v}, {from: input, conv2d: "
+         "{out: 3, kernel: 6}}, concat: v]",
+         false, true,
+         "concat: v is 2 x 1 x 1, but 3 x 1 x 5 come in; their heights and widths must "
+         "be alike, their channels need not be"},
+        {"[{conv2d: {out: 2, kernel: 6, stride: 5}, as: v}, {from: input, conv2d: "
+         "{out: 3, kernel: 6}}, concat: v]",
+         true, true,
+         "concat: v is 2 x 1 x 1, but 3 x 5 x 1 come in; their heights and widths must "
+         "be alike, their channels need not be"},
+        {"[{from: mask}]", false, true,
+         "no layer before is called 'mask', and the data have no such field"},
+        {"[{from: dept}]", false, true,
+         "no layer before is called 'dept', and the data have no such field (did you "
+         "mean 'depth'?)"},
+        {"[flatten, conv2d: {out: 3}]", false, true,
+         "conv2d takes images, but a vector comes in"},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        enum et_task task;
+        is_str(builds(row[i].layers, 3, row[i].is_turned, row[i].has_masks, &task),
+               row[i].want, "%s%s", row[i].layers, row[i].is_turned ? ", turned" : "");
+        if (!*row[i].want)
+            is_int(task,
+                   row[i].has_masks ? ET_TASK_SEGMENTATION : ET_TASK_CLASSIFICATION,
+                   "which learns what its data have");
+    }
+}
+
 int
 main(void)
 {
@@ -289,6 +486,8 @@ main(void)
     items(rows, sizeof rows / sizeof *rows, false);
     items(alone, sizeof alone / sizeof *alone, true);
     limits();
+    sizes();
+    misfits();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "every block is given back");
