@@ -230,9 +230,8 @@ static void
 items(const struct row *r, int n, bool is_alone)
 {
     for (int i = 0; i < n; i++)
-        is_str(reads(r[i].blocks, r[i].list, is_alone), r[i].want, "%s%s%s%s",
-               r[i].blocks ? r[i].blocks : "", r[i].blocks ? ", " : "", r[i].list,
-               is_alone ? ", alone" : "");
+        is_str(reads(r[i].blocks, r[i].list, is_alone), r[i].want, "%s%s%s", r[i].list,
+               r[i].blocks ? ", with blocks" : "", is_alone ? ", alone" : "");
 }
 
 /* ---- limits ---- */
