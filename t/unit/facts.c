@@ -4,11 +4,14 @@
  * list look again; and what is true of a run whose process is gone. */
 #include "config.h"
 
+#include <fcntl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/journal/events.h"
@@ -261,6 +264,68 @@ test_course(struct et_ctx *cx)
     json_decref(facts);
 }
 
+/* While there is no report, counts say how far a run is. */
+static void
+test_progress(struct et_ctx *cx)
+{
+    static const struct {
+        const char *name, *key, *last, *reported;
+        double first, second;
+    } row[] = {{"time/epoch", "ep", "2", "2", 1, 2},
+               {"time/batch", "ba", "30", "77", 15, 30},
+               {"time/sample", "sp", "480", "480", 240, 480}};
+    struct eti_events_writer w;
+    begin("progress");
+    put_file("run.json", "{\"name\": \"brisk-otter\"}");
+    need(cx, eti_events_begin(cx, directory, id, &w));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        write_record(&w, ET_RECORD_BATCH, 1, row[i].name, row[i].first);
+        write_record(&w, ET_RECORD_BATCH, 2, row[i].name, row[i].second);
+    }
+    eti_events_end(&w);
+    for (int k = 0; k < 2; k++) {
+        json_t *facts = read_facts(cx);
+        for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+            has(facts, row[i].key, k ? row[i].reported : row[i].last,
+                k ? "what the report says, else the last count" : "the last count");
+        json_decref(facts);
+        put_file("report.json", "{\"ba\": 77}");
+    }
+}
+
+/* The first of several problems is told, and the others do not hide it. */
+static void
+test_problems(struct et_ctx *cx)
+{
+    begin("problems");
+    put_file("run.json", "[]");
+    put_file("report.json", "3");
+    put_file("recipe.resolved.yaml", "a: [");
+    json_t *facts = read_facts(cx);
+    has(facts, "state", "\"unreadable\"", "of a run whose file is no object");
+    has(facts, "problem", "\"run.json is no object\"", "the first that was met");
+    json_decref(facts);
+    put_file("run.json", "{\"name\": \"otter\"}");
+    facts = read_facts(cx);
+    has(facts, "problem", "\"report.json cannot be read\"", "the next where that is");
+    json_decref(facts);
+    put_file("report.json", "{}");
+    facts = read_facts(cx);
+    has(facts, "problem", "\"recipe.resolved.yaml cannot be read\"", "and the last");
+    has(facts, "config", "{}", "of what could not be read");
+    has(facts, "algorithms", "[]", "likewise");
+    json_decref(facts);
+    put_file("recipe.resolved.yaml",
+             "a: true\nb: 3\nc: 0.5\nd: .inf\ne: text\nf: null\n");
+    facts = read_facts(cx);
+    has(facts, "config",
+        "{\"a\": true, \"b\": 3, \"c\": 0.5, \"d\": \".inf\", \"e\": \"text\", \"f\": "
+        "null}",
+        "each value of the recipe as it is");
+    has(facts, "problem", "nothing", "there is none");
+    json_decref(facts);
+}
+
 /* ---- what has changed ---- */
 
 static void
@@ -283,6 +348,23 @@ test_stamp(void)
         eti_facts_stamp(directory, after, &newest);
         is_str(after, before, "what is as it was is not");
     }
+    /* Written within one tick of the clock, a file is another by its size alone. */
+    static const struct timespec at[] = {{1000, 500000000}, {3000, 250000000}};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        for (int k = 0; k < 2; k++) {
+            put_file(files[i], k ? "{ }" : "{}");
+            for (size_t n = 0; n < sizeof files / sizeof *files; n++) {
+                char path[1024];
+                snprintf(path, sizeof path, "%s/%s", directory, files[n]);
+                if (utimensat(AT_FDCWD, path,
+                              (const struct timespec[]){at[n == i], at[n == i]},
+                              0) != 0)
+                    bail("no time for %s", path);
+            }
+            eti_facts_stamp(directory, k ? after : before, &newest);
+            is_near(newest, 3000.25, 0, "%s is the newest", files[i]);
+            ok(!k || strcmp(before, after) != 0, "its size is looked at");
+        }
 }
 
 /* ---- the truth ---- */
@@ -307,6 +389,122 @@ test_end(struct et_ctx *cx)
     json_object_set_new(facts, "state", json_string("running"));
     eti_facts_make_true(facts);
     has(facts, "state", "\"crashed\"", "where none was written it has crashed");
+    json_decref(facts);
+}
+
+/* A run is alive while its process is: this one's number alone is not enough. */
+static void
+test_alive(void)
+{
+    static const char *const on[] = {"queued",     "starting",      "running",
+                                     "evaluating", "checkpointing", "paused",
+                                     "stopping"};
+    static const char *const off[] = {"finished", "failed", "stopped", "crashed", ""};
+    const int64_t started = eti_process_started(getpid());
+    const struct {
+        const char *what;
+        int64_t pid, started;
+        const char *boot; /* NULL: this one */
+        bool alive;
+    } row[] = {
+        {"this process", getpid(), started, NULL, true},
+        {"one of its number that began later", getpid(), started + 1, NULL, false},
+        {"one of its number that began before", getpid(), started - 1, NULL, false},
+        {"one of another boot", getpid(), started, "00000000", false},
+        {"none", 0, 0, NULL, false},
+        {"a group", -1, 0, NULL, false},
+    };
+    ok(started > 0, "a process knows when it began");
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        json_t *facts = json_pack(
+            "{s:s, s:I, s:I, s:o}", "state", "running", "pid", (json_int_t)row[i].pid,
+            "pid_started", (json_int_t)row[i].started, "boot_id",
+            row[i].boot ? json_string(row[i].boot) : eti_boot_id());
+        ok(eti_facts_is_alive(facts) == row[i].alive, "%s is %s", row[i].what,
+           row[i].alive ? "alive" : "gone");
+        json_object_del(facts, "boot_id");
+        ok(!eti_facts_is_alive(facts), "without a boot it is gone");
+        json_decref(facts);
+    }
+    for (int k = 0; k < 2; k++)
+        for (size_t i = 0; i < (k ? sizeof off : sizeof on) / sizeof *on; i++) {
+            json_t *facts =
+                json_pack("{s:s, s:I, s:I, s:o}", "state", k ? off[i] : on[i], "pid",
+                          (json_int_t)getpid(), "pid_started", (json_int_t)started,
+                          "boot_id", eti_boot_id());
+            ok(eti_facts_goes_on(facts) == !k && eti_facts_is_alive(facts) == !k,
+               "a run that is '%s' %s", k ? off[i] : on[i],
+               k ? "has ended" : "goes on");
+            json_decref(facts);
+        }
+    siginfo_t info;
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(0);
+    if (child < 0 || waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) != 0)
+        bail("no child");
+    is_int(eti_process_started(child), 0, "one that has ended and is not waited for");
+    (void)waitid(P_PID, (id_t)child, &info, WEXITED);
+    is_int(eti_process_started(child), 0, "and one that is gone never began");
+}
+
+/* ---- algorithms that joined ---- */
+
+static void
+test_joined(void)
+{
+    json_t *facts = json_pack("{s:[s, s]}", "algorithms", "mixup", "sa");
+    ok(eti_facts_note_name(facts, "sam"), "a first name is noted");
+    ok(eti_facts_note_name(facts, "mixup"), "another is");
+    ok(!eti_facts_note_name(facts, "sam"), "one that is there is not noted again");
+    ok(eti_facts_note_name(facts, "mix"), "the beginning of one is a name of its own");
+    has(facts, "joined", "\"sam mixup mix\"", "in their order, with blanks between");
+    eti_facts_add_joined(facts);
+    has(facts, "algorithms", "[\"mixup\", \"sa\", \"sam\", \"mix\"]",
+        "those of the recipe, then those that joined, each once");
+    json_decref(facts);
+}
+
+/* ---- values by their keys ---- */
+
+static void
+test_get(void)
+{
+    static const struct {
+        const char *key, *want; /* NULL: there is none */
+    } row[] = {
+        {"name", "otter"},
+        {"threads", "5"},
+        {"seed", "7"},
+        {"lr", "0.123456789"},
+        {"yes", "true"},
+        {"no", "false"},
+        {"optimizer", "sgd"},
+        {"scheduler", "cosine"},
+        {"accuracy", "0.75"},
+        {"metrics/eval/Accuracy", "0.75"},
+        {"algorithms.ema", ""},
+        {"algorithms.sam", ""},
+        {"algorithms.mixup", NULL},
+        {"algorithms.em", NULL},
+        {"nothing", NULL},
+        {"optimize", NULL},
+    };
+    json_t *facts = json_pack(
+        "{s:s, s:i, s:{s:i, s:f, s:b, s:b, s:n, s:s, s:s, s:s, s:s}, s:[s, s], "
+        "s:{s:{s:f, s:f}}}",
+        "name", "otter", "threads", 5, "config", "seed", 7, "lr", 0.123456789, "yes", 1,
+        "no", 0, "nothing", "optimizer.name", "sgd", "scheduler.0.name", "cosine",
+        "scheduler.1.name", "linear", "algorithms.ema.half_life", "10ba", "algorithms",
+        "ema", "sam", "metrics", "metrics/eval/Accuracy", "best", 0.75, "last", 0.5);
+    char buf[ETI_FACT_TEXT];
+    if (!facts)
+        bail("no facts");
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const char *got = eti_facts_get(facts, row[i].key, buf);
+        is_str(got ? got : "none", row[i].want ? row[i].want : "none",
+               "the value of %s", row[i].key);
+    }
     json_decref(facts);
 }
 
@@ -357,6 +555,11 @@ main(void)
     test_stamp();
     test_end(cx);
     test_names();
+    test_progress(cx);
+    test_problems(cx);
+    test_alive();
+    test_joined();
+    test_get();
     et_ctx_free(&cx);
     return done();
 }
