@@ -327,6 +327,10 @@ test_limits(void)
          "more than 1000 blanks and line ends in a row"},
         {"a directive of 1000 bytes", "%", "A", "\n---\na: 1", "", 998,
          "directives (%) of more than 1000 bytes"},
+        {"1000 line ends at the end", "a: 1", "\n", "", "", 1000,
+         "more than 1000 blanks and line ends in a row"},
+        {"one behind a comment", "# 1\n%", "A", "\n---\na: 1", "", 998,
+         "directives (%) of more than 1000 bytes"},
         {"two of them", "%ONE 2\n%", "A", "\n---\na: 1", "", 991,
          "directives (%) of more than 1000 bytes"},
     };
