@@ -7,7 +7,7 @@
 #include "t/tap.h"
 
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { IN = 4, HEIGHT = 7, WIDTH = 10, MOST = 4096 };
@@ -232,6 +232,196 @@ blurred_pool(void)
     et_tensor_free(&z);
 }
 
+/* ---- what modules are made of ---- */
+
+/* M's leaves as text, "weight[6,4,3,3] bias[6]"; with its norms' momentum where that is
+ * not the usual one. M is freed. */
+static const char *
+leaves(struct et_module *m)
+{
+    static char text[2048];
+    struct et_leaves l;
+    size_t used = 0;
+    text[0] = '\0';
+    need(cx, et_module_leaves(cx, m, ET_PARAM, &l));
+    for (int i = 0; i < l.n; i++) {
+        const struct et_desc *d = &l.v[i].param->desc;
+        const char *name = l.v[i].name;
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%s",
+                                 used ? " " : "", name);
+        for (int k = 0; k < d->ndim; k++)
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s%d",
+                                     k ? "," : "[", (int)d->shape[k]);
+        used += (size_t)snprintf(text + used, sizeof text - used, "]");
+        if (et_module_is(l.v[i].module, &et_batch_norm_class)) {
+            const double momentum =
+                ((struct et_batch_norm_module *)l.v[i].module)->o.momentum;
+            if (momentum != 0.1)
+                used +=
+                    (size_t)snprintf(text + used, sizeof text - used, "@%g", momentum);
+        }
+    }
+    et_leaves_release(&l);
+    et_module_free(&m);
+    return text;
+}
+
+static void
+parts(void)
+{
+    struct et_module *m, *of;
+    need(cx, ET_NEW(cx, &m, basic_block, .in_channels = 4, .channels = 6, .stride = 2,
+                    .momentum = 0.25));
+    is_str(leaves(m),
+           "conv1.weight[6,4,3,3] bn1.weight[6]@0.25 bn1.bias[6]@0.25 "
+           "conv2.weight[6,6,3,3] bn2.weight[6]@0.25 bn2.bias[6]@0.25 "
+           "downsample.0.weight[6,4,1,1] downsample.1.weight[6]@0.25 "
+           "downsample.1.bias[6]@0.25",
+           "a block of two convolutions");
+    need(cx, ET_NEW(cx, &m, basic_block, .in_channels = 6, .channels = 6));
+    is_str(leaves(m),
+           "conv1.weight[6,6,3,3] bn1.weight[6] bn1.bias[6] conv2.weight[6,6,3,3] "
+           "bn2.weight[6] bn2.bias[6]",
+           "one without a shortcut");
+    need(cx, ET_NEW(cx, &m, basic_block, .in_channels = 6, .channels = 6, .stride = 2));
+    ok(strstr(leaves(m), " downsample.0.weight[6,6,1,1] ") != NULL,
+       "one that strides has a shortcut");
+    need(cx, ET_NEW(cx, &m, bottleneck, .in_channels = 4, .channels = 3, .stride = 2));
+    is_str(leaves(m),
+           "conv1.weight[3,4,1,1] bn1.weight[3] bn1.bias[3] conv2.weight[3,3,3,3] "
+           "bn2.weight[3] bn2.bias[3] conv3.weight[12,3,1,1] bn3.weight[12] "
+           "bn3.bias[12] downsample.0.weight[12,4,1,1] downsample.1.weight[12] "
+           "downsample.1.bias[12]",
+           "a bottleneck");
+    need(cx, ET_NEW(cx, &m, bottleneck, .in_channels = 12, .channels = 3));
+    ok(strstr(leaves(m), "downsample") == NULL, "one without a shortcut");
+    need(cx, ET_NEW(cx, &of, conv2d, .in_channels = 4, .out_channels = 6, .kernel = 3,
+                    .no_bias = true));
+    need(cx, ET_NEW(cx, &m, squeeze_excite_conv2d, .conv = of, .latent_channels = 2));
+    is_str(leaves(m),
+           "conv.weight[6,4,3,3] se.pool_and_mlp.2.weight[2,6] "
+           "se.pool_and_mlp.4.weight[6,2]",
+           "a convolution whose channels are weighed");
+    for (int latent = 4; latent < 7; latent++) {
+        et_status status =
+            ET_NEW(cx, &m, factorized_conv2d, .layer = of, .latent = latent);
+        ok((status == ET_OK) == (latent <= 5), "a convolution of 36 by 6 in %d",
+           latent);
+        et_error_clear(cx);
+        if (status == ET_OK && latent == 5)
+            is_str(leaves(m),
+                   "module0.weight[5,4,3,3] module1.weight[6,5,1,1] module1.bias[6]",
+                   "is two, and the second has a bias");
+        else
+            et_module_free(&m);
+    }
+    et_module_free(&of);
+    for (int no_bias = 0; no_bias < 2; no_bias++) {
+        need(cx, ET_NEW(cx, &of, linear, .in_features = 12, .out_features = 4,
+                        .no_bias = no_bias));
+        need(cx, ET_NEW(cx, &m, factorized_linear, .layer = of, .latent = 2));
+        is_str(leaves(m),
+               no_bias ? "module0.weight[2,12] module1.weight[4,2]"
+                       : "module0.weight[2,12] module1.weight[4,2] module1.bias[4]",
+               "a linear layer in two has a bias where it had one");
+        ok(ET_NEW(cx, &m, factorized_linear, .layer = of, .latent = 3) == ET_EINVAL,
+           "as much work as before is refused");
+        et_error_clear(cx);
+        et_module_free(&of);
+    }
+    need(cx, ET_NEW(cx, &of, conv2d, .in_channels = 4, .out_channels = 6, .kernel = 3));
+    need(cx, et_module_bind(cx, of, dev, ET_PARAM, 17));
+    const struct et_tensor *bias = et_module_param(of, 1, NULL)->tensor;
+    need(cx, ET_NEW(cx, &m, standardized_conv2d, .conv = of));
+    ok(et_module_param(m, 1, NULL)->tensor == bias,
+       "a convolution of standardised filters has the bias that it had");
+    is_str(leaves(m), "parametrizations.weight.original[6,4,3,3] bias[6]",
+           "and its filters by another name");
+    et_module_free(&of);
+}
+
+/* Sizes behind a block are those that it says, dilated or not. */
+static void
+blocks(void)
+{
+    struct et_tensor *x = picture();
+    static float y[MOST];
+    for (int i = 0; i < 4; i++) {
+        const int stride = 1 + i % 2, dilation = 1 + i / 2;
+        struct et_bottleneck_options o = {
+            .in_channels = IN, .channels = 2, .stride = stride, .dilation = dilation};
+        struct et_basic_block_options basic = {
+            .in_channels = IN, .channels = 5, .stride = stride};
+        int64_t shape[2][3] = {{IN, HEIGHT, WIDTH}, {IN, HEIGHT, WIDTH}};
+        struct et_module *m;
+        struct et_desc d;
+        need(cx, et_module_new(cx, &et_bottleneck_class, &o, &m));
+        run(m, x, &d, y);
+        need(cx, et_bottleneck_class.adapt(cx, &o, shape[0]));
+        ok(d.shape[1] == 8 && d.shape[2] == shape[0][1] && d.shape[3] == shape[0][2] &&
+               shape[0][0] == 8 && d.shape[2] == (HEIGHT - 1) / stride + 1 &&
+               d.shape[3] == (WIDTH - 1) / stride + 1,
+           "a bottleneck of stride %d, dilation %d gives what it says", stride,
+           dilation);
+        et_module_free(&m);
+        need(cx, et_basic_block_class.adapt(cx, &basic, shape[1]));
+        ok(shape[1][0] == 5 && shape[1][1] == (HEIGHT - 1) / stride + 1 &&
+               shape[1][2] == (WIDTH - 1) / stride + 1,
+           "and so does a basic one");
+    }
+    et_tensor_free(&x);
+}
+
+/* Which of M's four children are trained ('t') or not, and evaluated ('E', 'F'). A range
+ * names children from either end, in either order. */
+static void
+ranges(void)
+{
+    static const struct {
+        struct et_module_range range;
+        bool unfreeze;
+        int n; /* that changed; -1: refused */
+        const char *want;
+    } row[] = {
+        {{.from = 1, .to = 2}, false, 4, "t..t"},
+        {{.from = 1, .to = 2}, false, 0, "t..t"},
+        {{.from = 0, .to = 1}, false, 2, "...t"},
+        {{.from = -1, .to = -4}, true, 6, "tttt"},
+        {{.from = 2, .to = 1, .as_eval = true}, false, 4, "tEEt"},
+        {{.from = 2, .to = 2}, true, 2, "tEFt"},
+        {{.from = -2, .to = -3, .as_eval = true}, true, 2, "tttt"},
+        {{.from = 1, .to = 1}, true, 0, "tttt"},
+        {{.from = 4, .to = 0}, false, -1, "tttt"},
+        {{.from = 0, .to = -5}, false, -1, "tttt"},
+        {{.from = -4, .to = 3}, false, 6, "...t"},
+        {{.from = 0, .to = 3}, true, 6, "tttt"},
+        {{.from = 3, .to = 3}, false, 0, "tttt"},
+        {{.from = 3, .to = 3, .batch_norms = true}, false, 2, "ttt."},
+        {{.from = 3, .to = 3}, true, 2, "tttt"},
+    };
+    struct et_module *m;
+    need(cx, et_module_new(cx, &et_sequential_class, NULL, &m));
+    for (int i = 0; i < 3; i++)
+        need(cx, ET_ADD(cx, m, NULL, linear, .in_features = 2, .out_features = 2));
+    need(cx, ET_ADD(cx, m, NULL, batch_norm, .num_features = 2));
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char got[5] = "";
+        int n = -1;
+        et_status status = row[i].unfreeze
+                               ? et_module_unfreeze(cx, m, &row[i].range, &n)
+                               : et_module_freeze(cx, m, &row[i].range, &n);
+        for (int k = 0; k < 4; k++) {
+            const struct et_module *child = m->items[k].module;
+            bool trains = et_module_param(m->items[k].module, 0, NULL)->requires_grad;
+            got[k] = child->as_eval ? (trains ? 'F' : 'E') : (trains ? 't' : '.');
+        }
+        is_int(status == ET_OK ? n : -1, row[i].n, "range %zu changes so many", i);
+        is_str(got, row[i].want, "and leaves these trained");
+        et_error_clear(cx);
+    }
+    et_module_free(&m);
+}
+
 /* ---- walks ---- */
 
 static void
@@ -332,6 +522,9 @@ main(void)
     blurred(true);
     blurred(false);
     blurred_pool();
+    parts();
+    blocks();
+    ranges();
     frozen();
     walks();
     et_device_close(&dev);

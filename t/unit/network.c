@@ -302,6 +302,9 @@ makes(const char *layers, const float want[3], const char *what)
 static void
 joined_numbers(void)
 {
+    makes("[{from: [input, input], add: }, residual: [relu, residual: [relu, add: "
+          "input]]]",
+          (float[]){7, 14, -9}, "what a network reads is found from lists in lists");
     makes("[mul: input, add: [input]]", (float[]){2, 6, 6},
           "values are multiplied and added");
     makes("[{mul: input, as: a}, {mul: a, as: b}, {from: [input, a, b], add: }]",
