@@ -467,6 +467,120 @@ test_layout(void)
        "and is told that there is none of a name");
 }
 
+/* ---- what a program brings along ---- */
+
+struct hearing {
+    struct et_sink sink;
+    int records, rates;
+};
+
+static void
+hear_record(struct et_sink *sink, const struct et_record *record)
+{
+    struct hearing *h = (struct hearing *)sink;
+    h->records++;
+    for (int i = 0; i < record->n; i++)
+        h->rates += strncmp(record->entry[i].name, "lr-", 3) == 0;
+}
+
+static int own_batches;
+
+static et_status
+count_batches(struct et_callback *self, enum et_event event,
+              const struct et_state *state, struct et_log *log)
+{
+    (void)self;
+    (void)event;
+    (void)state;
+    (void)log;
+    own_batches++;
+    return ET_OK;
+}
+
+static const struct et_callback_class counts_batches = {
+    .info = {.name = "counts_batches", .summary = "counts", .applies_to = "any"},
+    .events = ET_ON(BATCH_END),
+    .run = count_batches,
+};
+
+/* A program's sink hears what the run does, and what is evaluated after it; its callback
+ * stands beside the recipe's; all of its changes are made. */
+static void
+test_own(void)
+{
+    static const struct et_override changes[] = {
+        {ET_OVERRIDE_SET, "callbacks={speed_monitor: false, memory_monitor: false, "
+                          "runtime_estimator: false}"},
+        {ET_OVERRIDE_SET, "optimizer.lr=0.25"},
+        {ET_OVERRIDE_SET, "seed=77"},
+    };
+    struct hearing h[2] = {{.sink = {hear_record}}, {.sink = {hear_record}}};
+    struct et_callback *own;
+    char other[800];
+    snprintf(other, sizeof other, "%s-own", folder);
+    for (int k = 0; k < 2; k++) {
+        own_batches = 0;
+        need(cx, et_callback_new(cx, &counts_batches, NULL, NULL, &own));
+        struct et_session *s =
+            open_session(recipe, NULL,
+                         (struct et_session_options){.directory = other,
+                                                     .no_directory = k == 0,
+                                                     .overrides = changes,
+                                                     .n_overrides = 3,
+                                                     .callbacks = &own,
+                                                     .n_callbacks = 1,
+                                                     .sink = &h[k].sink});
+        ok(strstr(et_session_recipe(s), "lr: 0.25") &&
+               strstr(et_session_recipe(s), "seed: 77"),
+           "each change of the recipe is made");
+        need(cx, et_session_fit(s));
+        is_int(own_batches, 8, "a callback of the program is called");
+        ok(h[k].records > 8 && h[k].rates >= 8,
+           "and the recipe's: %d rates in %d records that its sink hears", h[k].rates,
+           h[k].records);
+        const int before = h[k].records, log = k ? records_of(other) : 0;
+        need(cx, et_session_eval(s));
+        ok(h[k].records > before, "and what is evaluated when the run has ended");
+        is_int(k ? records_of(other) : 0, log, "of which the run has nothing");
+        et_session_close(&s);
+        et_callback_free(&own);
+    }
+}
+
+/* Several data to evaluate on have each their loader. */
+static void
+test_loaders(void)
+{
+    static const struct et_override two = {
+        ET_OVERRIDE_SET,
+        "eval_data=[{name: synthetic_images, type: separable, channels: 1, resolution: "
+        "4, num_samples: 32, num_unique: 32, batch_size: 16}, {name: synthetic_images, "
+        "type: separable, channels: 1, resolution: 4, num_samples: 48, num_unique: 48, "
+        "batch_size: 16, label: more}]"};
+    static const struct {
+        int i;
+        bool bare;
+        int want; /* batches of an epoch; 0: there is none */
+    } row[] = {{-1, false, 4}, {0, false, 2}, {1, false, 3}, {2, false, 0},
+               {99, false, 0}, {-1, true, 0}, {0, true, 0}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct et_session *s =
+            open_session(recipe, NULL,
+                         (struct et_session_options){.no_directory = true,
+                                                     .overrides = &two,
+                                                     .n_overrides = 1,
+                                                     .no_train = row[i].bare,
+                                                     .no_eval = row[i].bare});
+        struct et_loader *l = et_session_loader(s, row[i].i);
+        struct et_loader_info info = {0};
+        if (l)
+            et_loader_get_info(l, &info);
+        is_int(info.batches_per_epoch, row[i].want, "loader %d%s", row[i].i,
+               row[i].bare ? " of a session that opens no data" : "");
+        et_session_close(&s);
+    }
+}
+
 int
 main(void)
 {
@@ -484,6 +598,8 @@ main(void)
     test_no_directory();
     test_faults();
     test_layout();
+    test_own();
+    test_loaders();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left allocated");
