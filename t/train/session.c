@@ -547,6 +547,25 @@ test_own(void)
     }
 }
 
+/* With those of the recipe there are as many as a trainer takes, or the session says. */
+static void
+test_too_many(void)
+{
+    static struct et_algorithm *many[ET_MAX_ALGORITHMS];
+    static const struct et_override change = {ET_OVERRIDE_SET,
+                                              "algorithms={label_smoothing: {}}"};
+    struct et_session *s =
+        open_session(recipe, NULL,
+                     (struct et_session_options){.no_directory = true,
+                                                 .overrides = &change,
+                                                 .n_overrides = 1,
+                                                 .algorithms = many,
+                                                 .n_algorithms = ET_MAX_ALGORITHMS});
+    ok(et_session_fit(s) == ET_EINVAL && strstr(take_error(cx), "more than"),
+       "one algorithm more than there may be is refused");
+    et_session_close(&s);
+}
+
 /* Several data to evaluate on have each their loader. */
 static void
 test_loaders(void)
@@ -599,6 +618,7 @@ main(void)
     test_faults();
     test_layout();
     test_own();
+    test_too_many();
     test_loaders();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);

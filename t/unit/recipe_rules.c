@@ -411,6 +411,28 @@ says(const char *lines, const char *part, const char *what)
 static void
 test_pairs(void)
 {
+    says("eval_data: [{name: fashion_mnist, batch_size: 10}, {name: fashion_mnist, "
+         "label: b, batch_size: x}]",
+         " eval_data.1.batch_size: expected",
+         "the second of several data by its number");
+    says("scheduler: [constant, {name: cosine, t_max: x}]",
+         " scheduler.1.t_max: expected", "likewise a schedule");
+    says("algorithms: [ema, {cutmix: {alpha: x}}]",
+         " algorithms.cutmix.alpha: expected", "a method by its name");
+    says("algorithms: [ema, {name: cutmix, alpha: x}]", " algorithms.1.alpha: expected",
+         "by its number where it says its name");
+    says("algorithms: {ema: , cutmix: {alpha: x}}",
+         " algorithms.cutmix.alpha: expected", "by its name in a mapping");
+    says("scheduler: {name: linear, t_max: 3ep, alpha_f: 1 / (NUM_EPOCHS + 1)}", "-",
+         "a schedule may have a formula");
+    says("optimizer: {name: sgd, lr: 1 / (NUM_EPOCHS + 1)}", " optimizer.lr: expected",
+         "an optimizer may not");
+    says("algorithms: {ema: {half_life: NUM_EPOCHS ep}}",
+         " algorithms.ema.half_life: expected", "nor may a method");
+    says("optimizer: {adamw: {lr: 0.1}}", "write {name: adamw, ...}",
+         "how a part has its name is said");
+    says("optimizer: {adamw: }", "write {name: adamw, ...}",
+         "also of one without options");
     static const struct {
         const char *lines, *part, *what;
     } rows[] = {
