@@ -566,6 +566,65 @@ test_too_many(void)
     et_session_close(&s);
 }
 
+/* The file NAME of the run in DIRECTORY. */
+static const char *
+file_of(const char *directory, const char *name)
+{
+    static char path[1024], bytes[16384];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    FILE *f = fopen(path, "re");
+    size_t n = f ? fread(bytes, 1, sizeof bytes - 1, f) : 0;
+    if (f)
+        fclose(f);
+    bytes[n] = '\0';
+    return bytes;
+}
+
+/* What a run leaves says how it was computed and why it ended; what begins from it has a
+ * name of its own, and from one of its checkpoints that one's values. */
+static void
+test_report(void)
+{
+    static const struct et_override changes[] = {
+        {ET_OVERRIDE_SET, "grad_accum=2"},
+        {ET_OVERRIDE_SET, "seed=0"},
+        {ET_OVERRIDE_SET, "run_name=calm-bird"},
+        {ET_OVERRIDE_SET, "target=crossentropy<=0"},
+    };
+    char other[800], first[900];
+    snprintf(other, sizeof other, "%s-report", folder);
+    struct et_session *s =
+        open_session(recipe, NULL,
+                     (struct et_session_options){
+                         .directory = other, .overrides = changes, .n_overrides = 4});
+    need(cx, et_session_fit(s));
+    et_session_close(&s);
+    ok(strstr(file_of(other, "recipe.resolved.yaml"), "\nseed: 0 "),
+       "a seed of 0 is one");
+    ok(strstr(file_of(other, "report.json"), "\"microbatches\": 2"),
+       "a report says how many microbatches a batch had");
+    ok(strstr(file_of(other, "report.json"), "CrossEntropy") &&
+           strstr(file_of(other, "report.json"), "Accuracy"),
+       "and what each metric came to");
+    float newest[2][10], older[2][10];
+    s = open_session(other, NULL, (struct et_session_options){0});
+    ok(!strstr(et_session_recipe(s), "calm-bird"),
+       "what begins from it is called anew");
+    predict(s, newest);
+    et_session_close(&s);
+    snprintf(first, sizeof first, "%s/checkpoints/step-000000000004", other);
+    s = open_session(first, NULL, (struct et_session_options){0});
+    predict(s, older);
+    ok(memcmp(newest, older, sizeof newest) != 0,
+       "an older checkpoint has other values than the newest");
+    et_session_close(&s);
+    s = open_session(recipe, NULL, (struct et_session_options){.no_directory = true});
+    need(cx, et_session_eval(s));
+    ok(et_session_fit(s) == ET_EINVAL && strstr(take_error(cx), "trains once"),
+       "a session does not train when it has evaluated");
+    et_session_close(&s);
+}
+
 /* Several data to evaluate on have each their loader. */
 static void
 test_loaders(void)
@@ -619,6 +678,7 @@ main(void)
     test_layout();
     test_own();
     test_too_many();
+    test_report();
     test_loaders();
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
