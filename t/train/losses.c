@@ -233,8 +233,8 @@ check_row(struct et_ctx *cx, const struct row *r)
 
 /* ---- models and data that do not belong together ---- */
 
-/* What is known of them when they have been read: data alone to evaluate on, and each of
- * several, are looked at as those to train on are. */
+/* What is known of them when they have been read: data alone to evaluate on, and each
+ * of several, are looked at as those to train on are. */
 static const struct {
     const char *model, *train, *eval[2], *want; /* want "": they fit */
 } pairs[] = {

@@ -503,8 +503,8 @@ static const struct et_callback_class counts_batches = {
     .run = count_batches,
 };
 
-/* A program's sink hears what the run does, and what is evaluated after it; its callback
- * stands beside the recipe's; all of its changes are made. */
+/* A program's sink hears what the run does, and what is evaluated after it; its
+ * callback stands beside the recipe's; all of its changes are made. */
 static void
 test_own(void)
 {
@@ -547,7 +547,7 @@ test_own(void)
     }
 }
 
-/* With those of the recipe there are as many as a trainer takes, or the session says. */
+/* Of the recipe's and the program's there are no more than a trainer takes. */
 static void
 test_too_many(void)
 {
@@ -580,8 +580,8 @@ file_of(const char *directory, const char *name)
     return bytes;
 }
 
-/* What a run leaves says how it was computed and why it ended; what begins from it has a
- * name of its own, and from one of its checkpoints that one's values. */
+/* What a run leaves says how it was computed and why it ended; what begins from it has
+ * a name of its own, and from one of its checkpoints that one's values. */
 static void
 test_report(void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules whose axes, groups and strides all differ: what a convolution gives, how large
- * its first values are, what a blurred one computes; and what a walk finds. */
+/* Modules whose axes, groups and strides all differ: what a convolution gives, how
+ * large its first values are, what a blurred one computes; and what a walk finds. */
 #include "core/modules/common.h"
 #include "etude/nn.h"
 #include "t/data/fixture.h"
@@ -372,8 +372,8 @@ blocks(void)
     et_tensor_free(&x);
 }
 
-/* Which of M's four children are trained ('t') or not, and evaluated ('E', 'F'). A range
- * names children from either end, in either order. */
+/* Which of M's four children are trained ('t') or not, and evaluated ('E', 'F'). A
+ * range names children from either end, in either order. */
 static void
 ranges(void)
 {

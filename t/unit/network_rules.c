@@ -398,7 +398,7 @@ sizes(void)
         }
 }
 
-/* What does not fit is told with both sizes, and where it is the width alone as well. */
+/* What does not fit is told with both sizes, also where it is the width alone. */
 static void
 misfits(void)
 {
