@@ -353,8 +353,8 @@ choices_of_losses(void)
 }
 
 /* A model has as many outputs as the recipe says, else as many as there are numbers in
- * a target, else as the data have classes; what is not a classifier's to learn as numbers
- * does not count. */
+ * a target, else as the data have classes; what is not a classifier's to learn as
+ * numbers does not count. */
 static void
 outputs(void)
 {
