@@ -88,6 +88,7 @@ text(void)
         {"NUM_UPDATE_STEPS_PER_EPOCH", "write 1ep"},
         {"NUM_UPDATE_STEPS_PER_EPOCH*2", "write 2ep"},
         {"TRAIN_DATALOADER_LEN*3", "write 3ep"},
+        {"PER_PROCESS_NUM_UPDATE_STEPS_PER_EPOCH*4", "write 4ep"},
         {"NUM_EPOCHS", "write 1dur"},
         {"NUM_EPOCHS*0.1", "write 0.1dur"},
         {"NUM_EPOCHS+3", ""},
@@ -149,6 +150,10 @@ arithmetic(void)
     is_time(t, "2ba", "10ba % 4ba");
     ok(et_time_over(cx, time_of("49ep"), 49, &t) == ET_OK, "a number divides");
     is_time(t, "1ep", "49ep / 49 does not lose an epoch to rounding");
+    ok(et_time_over(cx, time_of("50ep"), 7, &t) == ET_OK, "whatever is over");
+    is_time(t, "7ep", "50ep / 7 is truncated");
+    ok(et_time_over(cx, time_of("0.5dur"), 4, &t) == ET_OK, "and durs are divided");
+    is_time(t, "0.125dur", "0.5dur / 4 is not truncated");
     ok(et_time_compare(cx, time_of("3ba"), time_of("10ba"), &order) == ET_OK &&
            order < 0,
        "3ba is before 10ba");
@@ -257,7 +262,7 @@ schedule_units(void)
         {"10ep", "2ep", 0.5, "100ba"},   {"10ep", "0.3dur", 0.5, "300ba"},
         {"10ep", "15ba", 0.5, "7ba"},    {"1000ba", "0.25dur", 1, "250ba"},
         {"10ep", "100sp", 2, "200sp"},   {"999tok", "0.5dur", 2, "499tok"},
-        {"60sec", "0.5dur", 1, "30sec"},
+        {"60sec", "0.5dur", 1, "30sec"}, {"10ep", "0.5127dur", 1, "512ba"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         run.max_duration = time_of(rows[i].max);
