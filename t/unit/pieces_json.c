@@ -223,7 +223,10 @@ static const char *const composing[] = {"e\xcc\x81",
                                         "x",
                                         "x\xcc\x86y",
                                         "xy",
+                                        "\xcc\x88\xcc\x84",
+                                        "", /* no letter */
                                         NULL};
+static const char *const acute[] = {"e\xcc\x81", "\xc3\xa9", NULL};
 static const char *const others[] = {"\r\n", "\n",        "ab", "c", "d",
                                      "e",    "a\xcc\x86", "f",  NULL};
 
@@ -329,6 +332,26 @@ static const struct model models[] = {
         .model = "{'type':'Unigram','unk_id':1,'vocab':[['a',-1.0],['<unk>',-100"
                  "2.0],['b',-2.0]],'byte_fallback':false}",
         .added = "[{'id':1,'content':'<unk>','single_word':false,'lstrip':false,"
+                 "'rstrip':false,'normalized':false,'special':true}]",
+    },
+    {
+        .says = "a table that composes no two marks",
+        .texts = acute,
+        .pieces = "2 0 <unk>\n1 -1 a",
+        .type = 1,
+        .norm = "[{'type':'Replace','pattern':{'Regex':'(?!\\\\z)\\\\p{M}\\\\K("
+                "?=\\\\p{M})'},'content':'\\uFFF0'},{'type':'NFC'},{'type':'Rep"
+                "lace','pattern':{'Regex':'(?:.|\\\\n)\\\\K(?=[\\\\p{M}\\\\x{20"
+                "0c}\\\\x{200d}\\\\x{e33}\\\\x{eb3}\\\\x{ff9e}\\\\x{ff9f}]|(?<="
+                "\\\\r)\\\\n)'},'content':'\\uFFF0'},{'type':'Precompiled','pre"
+                "compiled_charsmap':'its own'},{'type':'Replace','pattern':{'St"
+                "ring':'\\uFFF0'},'content':''}]",
+        .split = "null",
+        .join = "[{'type':'Replace','pattern':{'String':'\\u2581'},'content':' "
+                "'},{'type':'Fuse'}]",
+        .model = "{'type':'Unigram','unk_id':0,'vocab':[['<unk>',-1001.0],['a',-"
+                 "1.0]],'byte_fallback':false}",
+        .added = "[{'id':0,'content':'<unk>','single_word':false,'lstrip':false,"
                  "'rstrip':false,'normalized':false,'special':true}]",
     },
 };
