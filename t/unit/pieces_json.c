@@ -445,6 +445,7 @@ test_runs(void)
         {1, 1, 1, 1, " a  b ", "a" M "b" M},
         {1, 0, 0, 1, " a ", " a  "},
         {0, 1, 1, 1, " a ", "a"},
+        {1, 1, 1, 1, WIDE " ", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const struct model m = {.texts = mapped,
