@@ -174,6 +174,8 @@ test_parts(void)
          "s.tar: a.txt: a label of 65537 bytes", NULL},
         {"a label has one line", "a.jpg=A|a.txt=x\ny",
          "s.tar: a.jpg: its label has more than a line", NULL},
+        {"so has a name, without a tab", "a\tb.jpg=A|a\tb.cls=1",
+         "s.tar: a\tb.jpg: its label has more than a line", NULL},
         {"samples have labels, or masks", "a.jpg=A|a.cls=1|b.jpg=B|b.png=M",
          "s.tar: b.jpg: some samples have masks, and others labels", NULL},
         {"whichever come first", "a.jpg=B|a.png=M|b.jpg=A|b.cls=1",
@@ -213,8 +215,8 @@ test_splits(void)
         there += strstr(both, pair) != NULL;
     }
     ok(there == 6 && strlen(both) == 6 * 4 - 1, "else each is of one split: %s", both);
-    /* By their names 3 and 4 are to test with, or others: the first that train lacks. */
-    const char *test = strchr(both, '|') + 1;
+    /* The third sample of the test split has no number as its label. */
+    const char *test = strchr(both, '|') + 9;
     char bad[512];
     snprintf(bad, sizeof bad, "%s", members);
     char *label = strstr(bad, (char[]){*test, '.', 'c', 0});
@@ -242,6 +244,7 @@ test_again(void)
     put_shard("again/s.tar", "b.jpg=B|b.cls=0|b.txt=y");
     is_str(samples_of("again/s.tar", NULL), "B=0", "as when they are written later");
     utimensat(AT_FDCWD, place("again/s.tar"), then, 0);
+    is_str(samples_of("again/s.tar", NULL), "B=0", "or are said to be older");
     put_shard("again/s.tar", "c.jpg=C|c.cls=0|d.jpg=D|d.cls=1");
     utimensat(AT_FDCWD, place("again/s.tar"), then, 0);
     is_str(samples_of("again/s.tar", NULL), "C=0 D=1",
