@@ -108,7 +108,7 @@ read_merges(struct et_tokenizer *t, const char *name, const char *text, size_t n
     for (int64_t number = 1; next_line(text, n, &at, &line, &n_line); number++) {
         char where[256];
         if (n_line == 0 ||
-            (number == 1 && n_line > 8 && memcmp(line, "#version", 8) == 0))
+            (number == 1 && n_line >= 8 && memcmp(line, "#version", 8) == 0))
             continue;
         space = memchr(line, ' ', n_line);
         snprintf(where, sizeof where, "%.200s:%" PRId64, name, number);
