@@ -209,6 +209,13 @@ test_tokenizers(void)
         }
         et_dataset_close(&d);
     }
+    struct et_dataset *d = NULL;
+    ok(try_open("packed_text",
+                SET("path", folder, "tokenizer", vocabulary, "seq_len", "4"),
+                &d) == ET_EINVAL &&
+           strstr(take_error(cx), "has tokens, and its own tokenizer"),
+       "tokens are not made anew by another");
+    et_dataset_close(&d);
 }
 
 int
