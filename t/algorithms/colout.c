@@ -28,6 +28,19 @@ test_draw(void)
     is_int(wrong, 0, "every row is kept as often");
 }
 
+static void
+test_kept(void)
+{
+    static const struct {
+        double p;
+        int64_t n, kept;
+    } rows[] = {{0, 7, 7},   {0.15, 10, 8}, {0.5, 7, 3},
+                {0.4, 6, 3}, {0.9, 10, 0},  {1, 7, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        is_int(et_colout_kept(rows[i].p, rows[i].n), rows[i].kept,
+               "without %g of %d rows", rows[i].p, (int)rows[i].n);
+}
+
 /* ---- a batch with masks ---- */
 
 /* Before rows are left out a batch gets masks: each pixel, of image and mask, says
@@ -36,7 +49,7 @@ enum { IMAGES = 4, PIXELS = IMAGES * 6 * 8 };
 static struct {
     struct et_tensor *x, *mask, *target; /* TARGET: the loader's, which comes back */
     int64_t h, w;
-    int batches, apart, places;
+    int batches, apart, others, places;
     float sum;
 } masked;
 
@@ -48,6 +61,8 @@ put_masks(struct et_algorithm *self, enum et_event event, struct et_state *s,
     masked.target = s->batch.target;
     s->batch.x = masked.x;
     s->batch.target = masked.mask;
+    s->batch.other[0] = (struct et_named_tensor){"mask", masked.mask};
+    s->batch.n_others = 1;
     return ET_OK;
 }
 
@@ -58,12 +73,12 @@ compare_masks(struct et_algorithm *self, enum et_event event, struct et_state *s
     float x[PIXELS], sum = 0;
     int32_t mask[PIXELS];
     (void)self, (void)event, (void)log;
-    struct et_tensor *want[] = {s->batch.x, s->batch.target};
+    struct et_tensor *want[] = {s->batch.x, s->batch.target, s->batch.other[0].tensor};
     masked.h = want[0]->desc.shape[2];
     masked.w = want[0]->desc.shape[3];
     const int64_t n = et_desc_count(&want[0]->desc);
     bool same = n == et_desc_count(&want[1]->desc);
-    need(s->cx, et_eval(s->graph, want, 2));
+    need(s->cx, et_eval(s->graph, want, 3));
     need(s->cx, et_tensor_read(s->cx, want[0], x, (size_t)n * sizeof *x));
     if (same)
         need(s->cx, et_tensor_read(s->cx, want[1], mask, (size_t)n * sizeof *mask));
@@ -75,6 +90,13 @@ compare_masks(struct et_algorithm *self, enum et_event event, struct et_state *s
     masked.apart += !same;
     masked.places += sum != masked.sum;
     masked.sum = sum;
+    bool followed = n == et_desc_count(&want[2]->desc);
+    if (followed)
+        need(s->cx, et_tensor_read(s->cx, want[2], mask, (size_t)n * sizeof *mask));
+    for (int64_t i = 0; i < n; i++)
+        followed = followed && x[i] == (float)mask[i];
+    masked.others += followed;
+    s->batch.n_others = 0;
     s->batch.target = masked.target;
     return ET_OK;
 }
@@ -131,9 +153,13 @@ test_masks(struct et_ctx *cx)
     ok(masked.h == 3 && masked.w == 5, "6x8 pixels become 3x5 (%dx%d)", (int)masked.h,
        (int)masked.w);
     is_int(masked.apart, 0, "each mask loses what its image loses");
+    is_int(masked.others, 10, "also one that is no target");
     ok(masked.places > 5, "which is something else each step (%d)", masked.places);
     run_masked(cx, OPTIONS("resize_target", "false"));
     is_int(masked.apart, 10, "resize_target: false leaves masks as they are");
+    is_int(masked.others, 0, "all of them");
+    run_masked(cx, OPTIONS("resize_target", "true"));
+    ok(masked.apart == 0 && masked.others == 10, "and true does not");
     run_masked(cx, OPTIONS("p_row", "0", "p_col", "0"));
     ok(masked.h == 6 && masked.w == 8 && masked.apart == 0 && masked.places == 1,
        "p_row and p_col 0 leave the batch as it is");
@@ -216,6 +242,7 @@ main(void)
 {
     struct et_ctx *cx = need_ctx();
     test_draw();
+    test_kept();
     test_masks(cx);
     test_sample(cx);
     test_refusals(cx);

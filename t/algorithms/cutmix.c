@@ -58,6 +58,20 @@ test_lambda(void)
     ok(et_cutmix_lambda(&rng, 0) == 0, "alpha 0 gives 0");
     et_cutmix_sides(1, H, W, &height, &width);
     ok(height == 0 && width == 0, "a share of 1 leaves no box");
+    static const struct {
+        double lambda;
+        int64_t height, width;
+    } sides[] = {{0, 8, 10}, {0.75, 4, 5}, {0.19, 7, 9}, {0.3, 6, 8}, {0.99, 0, 1}};
+    for (size_t i = 0; i < sizeof sides / sizeof *sides; i++) {
+        et_cutmix_sides(sides[i].lambda, 8, 10, &height, &width);
+        ok(height == sides[i].height && width == sides[i].width,
+           "of 8 x 10 pixels a share of %g leaves %d x %d", sides[i].lambda,
+           (int)height, (int)width);
+    }
+    is_near(et_cutmix_adjusted_lambda((const int32_t[]){1, 2, 3, 8}, 8, 10), 0.85,
+            1e-15, "a box of 2 x 6 pixels leaves the rest of the area");
+    is_near(et_cutmix_adjusted_lambda((const int32_t[]){2, 5, 2, 9}, 8, 10), 1, 0,
+            "and one without a pixel all of it");
 }
 
 /* Pixel I of picture N is 100 n + i; so is its mask. */
