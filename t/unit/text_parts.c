@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <utf8proc.h>
 
 #include "core/base/memory.h"
 #include "core/text/base64.h"
@@ -509,6 +510,76 @@ test_limits(void)
     }
 }
 
+/* ---- normalizers ---- */
+
+/* What TEXT becomes by N steps. */
+static void
+is_normal(const char *says, const struct eti_norm *steps, int n, const char *text,
+          const char *want)
+{
+    struct et_tokenizer t = {.n_norms = n};
+    struct et_encoder e = {
+        .cx = cx, .t = &t, .match = pcre2_match_data_create(1, NULL)};
+    const char *out;
+    size_t n_out;
+    char got[256] = "";
+    memcpy(t.norm, steps, (size_t)n * sizeof *steps);
+    if (eti_normalize(&e, text, strlen(text), &out, &n_out) != ET_OK)
+        bail("%s", et_error_get(cx)->message);
+    for (size_t i = 0; i < n_out && i + 1 < sizeof got; i++)
+        got[i] = out[i];
+    is_str(got, want, "%s", says);
+    et_free(cx, e.norm[0].text);
+    et_free(cx, e.norm[1].text);
+    pcre2_match_data_free(e.match);
+}
+
+static void
+test_normalizers(void)
+{
+    enum { COMPAT = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT };
+    static char line[] = "_";
+    const struct eti_norm marks = {.kind = ETI_NORM_STRIP_ACCENTS},
+                          compat = {.kind = ETI_NORM_FORM, .form = COMPAT},
+                          lower = {.kind = ETI_NORM_LOWER},
+                          left = {.kind = ETI_NORM_STRIP, .left = true},
+                          right = {.kind = ETI_NORM_STRIP, .right = true},
+                          put = {.kind = ETI_NORM_PREPEND, .text = line, .n = 1},
+                          plain = {.kind = ETI_NORM_BERT},
+                          clean = {.kind = ETI_NORM_BERT, .clean = true},
+                          small = {.kind = ETI_NORM_BERT, .lower = true};
+    struct eti_norm by = {.kind = ETI_NORM_REPLACE, .text = line, .n = 1};
+    const struct eti_norm three[] = {put, lower, put, lower};
+    is_normal("marks of each kind are taken out", &marks, 1,
+              "a\xcc\x81"
+              "b\xe0\xa4\x83"
+              "c\xe2\x83\x9d"
+              "d",
+              "abcd");
+    is_normal("a letter may become more letters than it has bytes", &compat, 1,
+              "\xef\xb7\xba",
+              "\xd8\xb5\xd9\x84\xd9\x89 \xd8\xa7\xd9\x84\xd9\x84\xd9\x87 "
+              "\xd8\xb9\xd9\x84\xd9\x8a\xd9\x87 \xd9\x88\xd8\xb3\xd9\x84\xd9\x85");
+    is_normal("blanks at the left are taken off", &left, 1, " \t a b \n", "a b \n");
+    is_normal("or at the right", &right, 1, " \t a b \n", " \t a b");
+    is_normal("and all there is of a text of blanks", &left, 1, " \t ", "");
+    is_normal("nothing is put before nothing", &put, 1, "", "");
+    is_normal("steps go on with what the last one made", three, 4, "AZ", "__az");
+    if (eti_pattern(cx, "x", "x*", 2, false, &by.re) != ET_OK)
+        bail("no pattern");
+    is_normal("where a pattern matches nothing something is put in, but behind a match",
+              &by, 1, "axb", "_a_b_");
+    is_normal("between letters of however many bytes", &by, 1,
+              "\xc3\xa9\xf0\x9f\x98\x80x", "_\xc3\xa9_\xf0\x9f\x98\x80_");
+    is_normal("and in no text that is empty", &by, 1, "", "");
+    pcre2_code_free(by.re);
+    is_normal("without a wish BERT's step changes nothing", &plain, 1,
+              "A\x01\t\xc2\xa0Z\xc2\x85\xef\xbf\xbd\xe4\xb8\xad",
+              "A\x01\t\xc2\xa0Z\xc2\x85\xef\xbf\xbd\xe4\xb8\xad");
+    is_normal("it cleans", &clean, 1, "A\x01\t\xc2\xa0Z\xc2\x85\xef\xbf\xbd", "A  Z");
+    is_normal("or makes letters small", &small, 1, "AMZ[@\xc3\x89", "amz[@\xc3\xa9");
+}
+
 int
 main(void)
 {
@@ -526,6 +597,7 @@ main(void)
     test_decoding();
     test_roles();
     test_limits();
+    test_normalizers();
     rmdir(folder);
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left allocated");
