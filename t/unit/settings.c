@@ -63,10 +63,28 @@ refused(const char *want, const char *name)
 }
 
 static void
-layers(void)
+defaults(void)
 {
+    static const char *const none[] = {"colo",        "colors",    "color.x",
+                                       "ui.plo",      "ui.plots",  "ui.plot.x",
+                                       "price.hours", "plugins.x", "env.A"};
     ok(load() == ET_OK, "no file at all is a configuration");
     setting_is("color", "auto", "of defaults");
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        setting_is(none[i], "none", none[i]);
+    char below[2200];
+    const char *path[ETI_LAYERS] = {NULL, below, NULL};
+    put(ETI_LAYER_SYSTEM, "color: never\n");
+    snprintf(below, sizeof below, "%s/below", file[ETI_LAYER_SYSTEM]);
+    eti_config_free(&config);
+    ok(eti_config_load(cx, path, &config, &errors) == ET_OK,
+       "a path through a file is that of no file");
+    put(ETI_LAYER_SYSTEM, NULL);
+}
+
+static void
+layers(void)
+{
     put(ETI_LAYER_SYSTEM, "color: never\nprogress: plain\nenv: [A, B]\n"
                           "plugins: {one: {path: /one.so, sha256: " DIGEST "}}\n");
     put(ETI_LAYER_USER, "progress: bar\nenv: [C]\n"
@@ -310,6 +328,7 @@ main(void)
     for (int i = 0; i < ETI_LAYERS; i++)
         snprintf(file[i], sizeof file[i], "%s/%s.yaml", folder,
                  eti_layer_name((enum eti_layer)i));
+    defaults();
     layers();
     refusals();
     all();
