@@ -236,11 +236,27 @@ test_default(struct et_ctx *cx)
     stop(&r, &a);
     run_prepare(&r, cx, &(struct run_setup){.n = 8});
     r.config.precision = ET_PRECISION_AMP_FP16;
-    r.config.loss_scaling.backoff = 2;
-    ok(et_trainer_new(cx, &r.config, &r.trainer) == ET_EINVAL,
-       "a scale that backs off upwards is refused");
-    et_error_clear(cx);
-    r.config.loss_scaling.backoff = 0;
+    static const struct {
+        struct et_loss_scaling rule;
+        bool good;
+    } rules[] = {
+        {{.initial = 1}, true},    {{.initial = 0.99}, false}, {{.growth = 1}, true},
+        {{.growth = 0.99}, false}, {{.backoff = 0.99}, true},  {{.backoff = 1}, false},
+        {{.backoff = 1e-3}, true}, {{.backoff = -0.5}, false}, {{.interval = 1}, true},
+        {{.interval = -1}, false},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {
+        const struct et_loss_scaling *o = &rules[i].rule;
+        r.config.loss_scaling = *o;
+        ok(et_trainer_new(cx, &r.config, &r.trainer) ==
+               (rules[i].good ? ET_OK : ET_EINVAL),
+           "from %g, times %g every %d steps, times %g (0: the default): %s",
+           o->initial, o->growth, (int)o->interval, o->backoff,
+           rules[i].good ? "taken" : "refused");
+        et_trainer_free(&r.trainer);
+        et_error_clear(cx);
+    }
+    r.config.loss_scaling = (struct et_loss_scaling){0};
     r.config.precision = ET_PRECISION_AMP_FP8;
     ok(et_trainer_new(cx, &r.config, &r.trainer) == ET_ENOTSUP, "so is fp8");
     et_error_clear(cx);
