@@ -206,9 +206,11 @@ test_splits(void)
            "0=0 1=1 2=2 3=3 4=4 5=5", "and so has train");
     put_shard("one/s.tar", members);
     char both[128];
-    snprintf(both, sizeof both, "%s|",
-             samples_of("one", SET("split", "train", "test_fraction", "0.5")));
-    strcat(both, samples_of("one", SET("split", "test", "test_fraction", "0.5")));
+    int used =
+        snprintf(both, sizeof both, "%s|",
+                 samples_of("one", SET("split", "train", "test_fraction", "0.5")));
+    snprintf(both + used, sizeof both - (size_t)used, "%s",
+             samples_of("one", SET("split", "test", "test_fraction", "0.5")));
     int there = 0;
     for (int i = 0; i < 6; i++) {
         const char pair[] = {(char)('0' + i), '=', (char)('0' + i), 0};

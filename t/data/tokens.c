@@ -96,17 +96,17 @@ test_token_folders(void)
         {long_name, 0, 0, 0},
         {long_name, 2, 9, -1},
     };
-    char folder[512], name[] = "{\"bytes\":2,\"vocab_size\":9,\"tokenizer\":\"";
+    static char letters[257];
+    char folder[512];
+    static const char name[] = "{\"bytes\":2,\"vocab_size\":9,\"tokenizer\":\"";
     snprintf(folder, sizeof folder, "%s/says", scratch_folder());
     mkdir(folder, 0777);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct eti_token_folder is = {0};
         bool found = false;
-        const int letters = rows[i].width ? 255 : 256; /* of the long name */
-        snprintf(long_name, sizeof long_name, "%s%.*s", name, 0, "");
-        for (int k = 0; k < letters; k++)
-            strcat(long_name, "a");
-        strcat(long_name, "\"}");
+        memset(letters, 'a', 256);
+        letters[rows[i].width ? 255 : 256] = 0;
+        snprintf(long_name, sizeof long_name, "%s%s\"}", name, letters);
         write_file("says/tokens.json", rows[i].text, strlen(rows[i].text), false);
         et_status s = eti_token_folder_read(cx, folder, &is, &found);
         ok(s == (rows[i].width ? ET_OK : ET_EFORMAT) && is.width == rows[i].width &&
@@ -134,8 +134,8 @@ test_kept_tokens(void)
         {"line", "3 1 4 2 4 1 4 2 4 3 1 4 | 1 1 1 2 2 3 3 4 4 5 5 5", true},
     };
     char path[512], vocabulary[512], all[TIMES * sizeof text] = "";
-    for (int i = 0; i < TIMES; i++)
-        strcat(all, text);
+    for (size_t i = 0; i < TIMES; i++)
+        memcpy(all + i * (sizeof text - 1), text, sizeof text);
     snprintf(path, sizeof path, "%s", write_file("kept.txt", all, strlen(all), false));
     snprintf(vocabulary, sizeof vocabulary, "%s", write_vocabulary());
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
