@@ -14,6 +14,7 @@
 #include "dist/wire/keys.h"
 #include "t/tap.h"
 #include "t/tui/picture.h"
+#include "t/tui/whole.h"
 #include "tui/workers.h"
 
 /* ---- the commands that the screen starts ---- */
@@ -45,6 +46,25 @@ be_command(int n, char **word)
              "allowed\"}]");
     else if (strcmp(what, "list") == 0)
         puts("[{\"state\": \"lost\", \"why\": \"nobody answers\"}]");
+    else if (strcmp(what, "test") == 0 && strcmp(name, "old") == 0)
+        puts(
+            "{\"host\": \"h3\", \"version\": \"0.7\", \"role\": \"viewer\", \"cores\": "
+            "8, "
+            "\"gpus\": 0, \"rtt_ms\": 1234, \"bandwidth\": 7e6, \"uptime_s\": 90000, "
+            "\"disk_free\": 61000000000, \"runs\": 0, \"run\": \"\", \"driver\": \"\", "
+            "\"gpu\": []}");
+    else if (strcmp(what, "test") == 0 && strcmp(name, "shut") == 0)
+        puts("{\"host\": \"h4\", \"version\": \"0.8\", \"role\": \"operator\", "
+             "\"cores\": "
+             "12, \"gpus\": 5, \"rtt_ms\": 88, \"bandwidth\": 9e8, \"uptime_s\": "
+             "700000, "
+             "\"disk_free\": 42000000, \"runs\": 2, \"run\": \"odd-newt\", \"driver\": "
+             "\"570\", \"gpu\": [{\"util\": 0.1, \"used\": 1e9, \"total\": 16e9}, "
+             "{\"util\": "
+             "0.3, \"used\": 4e9, \"total\": 16e9}, {\"util\": 0.5, \"used\": 7e9, "
+             "\"total\": 16e9}, {\"util\": 0.7, \"used\": 11e9, \"total\": 24e9}, "
+             "{\"util\": "
+             "0.9, \"used\": 23e9, \"total\": 24e9}]}");
     else if (strcmp(what, "test") == 0)
         puts(
             "{\"host\": \"h2\", \"version\": \"0.9\", \"role\": \"viewer\", \"cores\": "
@@ -441,6 +461,54 @@ check_scroll(struct tui_app *app)
     settle(app);
 }
 
+/* The whole screen, without its first line, which tells the time, and without this
+ * machine's row, which tells of its processor. */
+static void
+is_whole(struct tui_app *app, const char *name)
+{
+    FILE *f = whole_text();
+    picture_draw(app);
+    for (const char *at = strchr(picture, '\n') + 1; *at; at += strcspn(at, "\n") + 1) {
+        const int n = (int)strcspn(at, "\n");
+        if (n < 9 || strncmp(at + 4, "local", 5) != 0)
+            fprintf(f, "%.*s\n", n, at);
+    }
+    whole_is(name);
+}
+
+/* Workers with other numbers of GPUs, each other busy and full, at several sizes. */
+static void
+check_whole(struct tui_app *app)
+{
+    static const int sizes[][2] = {{80, 24},  {119, 36}, {120, 36},
+                                   {200, 50}, {60, 19},  {60, 13}};
+    char name[64];
+    put_workers("zoo: {address: \"ssh://zoo\"}\n");
+    settle(app);
+    press(app, "g");
+    for (int i = 0; i < 3; i++)
+        press(app, "jt");
+    app->message[0] = '\0';
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        tui_app_resize(app, sizes[i][1], sizes[i][0]);
+        snprintf(name, sizeof name, "workers that were tested at %d x %d", sizes[i][0],
+                 sizes[i][1]);
+        is_whole(app, name);
+    }
+    fclose(fopen("silent", "w"));
+    now += 12.25;
+    settle(app);
+    tui_app_resize(app, 36, 120);
+    is_whole(app, "workers that answer no more");
+    press(app, "gj");
+    now += 1.5;
+    is_whole(app, "another one of them, later");
+    press(app, "G");
+    is_whole(app, "one that has never answered");
+    unlink("silent");
+    tui_app_resize(app, 24, 80);
+}
+
 /* A test's answer, whose numbers are all different. */
 static void
 check_answer(void)
@@ -481,6 +549,7 @@ main(int argc, char **argv)
     struct et_ctx *cx;
     if (argc > 1)
         return be_command(argc, argv);
+    whole_open("hosts");
     if (et_ctx_new(&cx) != ET_OK || !mkdtemp(directory) || chdir(directory) != 0 ||
         mkdir("conf", 0700) != 0)
         bail("no directory for files");
@@ -511,7 +580,9 @@ main(int argc, char **argv)
     check_mouse(app);
     check_hidden(app);
     check_scroll(app);
+    check_whole(app);
     check_answer();
+    whole_close();
     picture_close(&app, directory);
     struct et_alloc_stats stats;
     et_alloc_get_stats(cx, &stats);
