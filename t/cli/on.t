@@ -351,4 +351,87 @@ exits 0 "one that is allowed by its digest trains"
 until_true 'grep -l "\"name\": \"signs\"" there/home/runs/*/run.json | xargs grep -q "\"finished\""'
 at=$(grep -l '"name": "signs"' there/home/runs/*/run.json)
 says "${at%/run.json}/metrics.jsonl" "lr-SignSGD/group0" "with its optimizer"
+
+# What is sent with a recipe is each setting of here, as `train` would take it here.
+ETUDE_SET_optimizer__lr=0.5 ETUDE_SET_optimizer__momentum=0.75 \
+    ETUDE_SET_eval_data__label=own__set run train small.yaml -d --on lab --run_name words \
+    optimizer.lr=0.05 --alg label_smoothing --alg mixup --no-alg mixup --unset seed --timeout 77s
+exits 0 "settings of each kind go along"
+until_true 'grep -l "\"name\": \"words\"" there/home/runs/*/run.json | xargs grep -q "\"finished\""'
+at=$(grep -l '"name": "words"' there/home/runs/*/run.json)
+sed 's/^ *//; s/ *#.*//' "${at%/run.json}/recipe.resolved.yaml" >words
+for line in 'lr: 0.05' 'momentum: 0.75' 'label: own__set' 'smoothing: 0.1' 'timeout: 77s'; do
+    says words "$line" "which are in the recipe there: $line"
+done
+is "$(grep -c 'mixup: [^f]\|seed: 3$' words)" 0 "and what is left out is not"
+# long N: N bytes
+long() { head -c "$1" /dev/zero | tr '\0' x; }
+# some N: N settings of a key that there is not
+some() { i=0; while [ $i -lt "$1" ]; do echo "nonsense=$i"; i=$((i + 1)); done; }
+# shellcheck disable=SC2046
+run train small.yaml --on lab $(some 32)
+exits 65 "32 settings are sent"
+# shellcheck disable=SC2046
+run train small.yaml --on lab $(some 33)
+exits 64 "33 are not"
+run train small.yaml --on lab "nonsense=$(long 1014)"
+exits 65 "nor is one of more than 1023 bytes: this has as many"
+run train small.yaml --on lab "nonsense=$(long 1015)"
+exits 64 "this has one more"
+ETUDE_SET_nonsense=$(long 1014) run train small.yaml --on lab
+exits 65 "a variable may be as long"
+ETUDE_SET_nonsense=$(long 1015) run train small.yaml --on lab
+exits 64 "and no longer"
+says err "a worker takes 32 settings of at most 1023 bytes" "which is said"
+run train small.yaml --on lab -n none
+exits 64 "a number of ranks goes along, and is read there"
+says err "lab: --nproc: expected" "which says that it is none"
+run train small.yaml --on lab:64 -n 64
+exits 69 "GPUs and ranks that are as many are asked for"
+says err "lab: 64 GPUs are wanted" "as GPUs"
+for where in lab:0 lab:2x lab: :2 lab:65537 lab,lab words@lab; do
+    run train small.yaml --on $where
+    is "$code $(grep -c 'error E[0-9]*: lab: ' err)" "$([ $where = lab,lab ] && echo 69 || echo 64) 0" "--on $where is refused here"
+done
+: >empty.yaml
+run train empty.yaml --on lab
+exits 64 "an empty recipe is not sent"
+
+
+
+# What is told of the end are the run's own numbers.
+cat >falls.yaml <<'R'
+max_duration: 7ba
+eval_interval: 1ba
+seed: 3
+model: {name: mlp, hidden: 16, layers: 1}
+train_data: {name: synthetic_images, batch_size: 8, num_samples: 32, workers: 0}
+eval_data: {name: synthetic_images, num_samples: 16, workers: 0}
+optimizer: {name: sgd, lr: 3}
+R
+# last METRIC: of the run's evaluations
+last() { grep -o "\"metrics/eval/$1\":[0-9.e-]*" "$at/metrics.jsonl" | tail -n 1 | cut -d : -f 2; }
+run train falls.yaml --on lab --run_name told
+exits 0 "a run that is watched to its end"
+cp out told
+at=$(dirname "$(grep -l '"name": "told"' there/home/runs/*/run.json)")
+run worker runs lab --json
+seconds=$(sed -n '/"name": "told"/,/"train_seconds"/s/.*"train_seconds": \([0-9.e-]*\),/\1/p' out)
+is "$(cat told)" "$(LC_ALL=C awk -v s="$seconds" -v a="$(last Accuracy)" -v e="$(last CrossEntropy)" 'BEGIN {
+    printf "told: finished after 7 batches, eval/Accuracy %.4f, eval/CrossEntropy %.4f, ", a, e
+    printf "%.1f s of training, %.0f samples/s on average", s, 56 / s }')
+lab:$dir/$at" "is told with its batches, last results, time and speed"
+run train falls.yaml --on lab --run_name document --json --progress none
+exits 0 "one that is told as JSON"
+at=$(dirname "$(grep -l '"name": "document"' there/home/runs/*/run.json)")
+cp out document
+is "$(tr -d ' \n' <document | sed 's/\(train_seconds\|Accuracy\|Entropy\)":[0-9.e-]*/\1":N/g')" \
+    '{"name":"document","worker":"lab","directory":"'"$dir/$at"'","state":"finished","exit_code":0,"ba":7,"sp":56,"train_seconds":N,"metrics":{"metrics/eval/Accuracy":N,"metrics/eval/CrossEntropy":N}}' \
+    "has each field"
+run train falls.yaml --on lab --run_name still --quiet --progress none
+is "$code $(cat out err)" "0 " "one that is to be quiet tells nothing"
+run train falls.yaml --on lab --run_name wild optimizer.lr=1e38 max_duration=40ba eval_interval=40ba nonfinite.grace=25
+exits 3 "a run that diverged there: exit 3"
+says err "end wild diverged ep=6 ba=26" "is told to have ended where it did"
+says err "error E6002: lab: the run is diverged after batch 26: the loss or gradient was not finite" "and why"
 finish
