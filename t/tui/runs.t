@@ -17,6 +17,11 @@ screen 80x24-pareto "which of them no other beats" 80x24 "$at${marks}P"
 screen 200x50 "the list with curves and differences beside it" 200x50 "$at$marks"
 screen 200x50-compare "Compare with all the room there is" 200x50 "$at${marks}C"
 screen 60x16 "the list alone" 60x16 ''
+all='       '
+screen 80x24-compare-others "of more runs than have columns, those in the middle" 80x24 "${at}${all}C<right><right>"
+screen 120x36-compare-all "with more room, the last of them" 120x36 "${all}C<right><right><right><right><right>"
+screen 120x36-pareto-samples "samples for time, of all runs" 120x36 "$at${all}Pxxx<right>"
+screen 60x16-compare "where there is no room for curves, the table alone, moved" 60x16 "$at${marks}Cjjjjj"
 shows runs-filter "the filter of the command" runs 'resnet50' 'state=finished' --dump-screen 80x24
 shows runs-sort "its order" runs --sort=-name --dump-screen 80x24
 shows compare "compare shows the screen too" compare base-r50 calm-heron --target 'accuracy>=.765' \
@@ -221,4 +226,11 @@ run runs 'accuracy>.5'
 exits 0 "one that a run has is taken"
 does "no run has the key 'stat' (did you mean 'state'?)" "the screen says it while one types" '/stat=x'
 does 'all   ' "and the message goes with its cause" '/stat=x<esc>'
+
+mkdir less && (cd less && "$ET_BUILDDIR/t/tui/rivals" metrics/eval/CrossEntropy >out 2>err)
+for by in time samples; do
+    shows compare-less-$by "of a metric that is to be small the least is best, by $by" \
+        compare less/runs/base-r50 less/runs/calm-heron less/runs/fond-lynx less/runs/early-mole \
+        --pareto $by --dump-screen 80x24
+done
 finish
