@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/base/seams.h"
+#include "core/library/facts.h"
 #include "dist/wire/keys.h"
 #include "t/tap.h"
 #include "t/tui/picture.h"
@@ -444,23 +445,6 @@ check_hidden(struct tui_app *app)
     ok(strstr(asked(), "worker list lab --json") != NULL, "but when this one is again");
 }
 
-static void
-check_scroll(struct tui_app *app)
-{
-    char more[1024] = "";
-    for (int i = 0; i < 12; i++)
-        snprintf(more + strlen(more), sizeof more - strlen(more),
-                 "w%02d: {address: \"ssh://w%02d\"}\n", i, i);
-    put_workers(more);
-    settle(app);
-    press(app, "G");
-    picture_has("w11           ssh://w11",
-                "the last of many workers can be scrolled to");
-    lacks("lab           ssh://lab", "which takes the first from the screen");
-    put_workers("");
-    settle(app);
-}
-
 /* The whole screen, without its first line, which tells the time, and without this
  * machine's row, which tells of its processor. */
 static void
@@ -474,6 +458,25 @@ is_whole(struct tui_app *app, const char *name)
             fprintf(f, "%.*s\n", n, at);
     }
     whole_is(name);
+}
+
+static void
+check_scroll(struct tui_app *app)
+{
+    char more[1024] = "";
+    for (int i = 0; i < 12; i++)
+        snprintf(more + strlen(more), sizeof more - strlen(more),
+                 "w%02d: {address: \"ssh://w%02d\"}\n", i, i);
+    put_workers(more);
+    settle(app);
+    press(app, "G");
+    picture_has("w11           ssh://w11",
+                "the last of many workers can be scrolled to");
+    lacks("lab           ssh://lab", "which takes the first from the screen");
+    press(app, "<up><up>");
+    is_whole(app, "a worker before the last of many");
+    put_workers("");
+    settle(app);
 }
 
 /* Workers with other numbers of GPUs, each other busy and full, at several sizes. */
@@ -507,6 +510,42 @@ check_whole(struct tui_app *app)
     is_whole(app, "one that has never answered");
     unlink("silent");
     tui_app_resize(app, 24, 80);
+}
+
+/* What was asked for and does not come; a run that is chosen, and one whose worker is
+ * not known any more. */
+static void
+check_chosen(struct tui_app *app)
+{
+    put_workers("");
+    settle(app);
+    fclose(fopen("silent", "w"));
+    press(app, "gjt");
+    picture_has("x no route to host", "a test that fails says why");
+    press(app, "<enter>");
+    picture_has("x no route to host", "as do runs that do not come");
+    ok(app->popup.kind == TUI_NO_POPUP, "which are no menu");
+    unlink("silent");
+    press(app, "gj<enter>");
+    FILE *f = fopen("conf/workers.yaml", "w");
+    fputs("other: {address: \"ssh://other\"}\n", f);
+    fclose(f);
+    press(app, "<enter>");
+    picture_has("x no ", "a run of a worker that is not known any more is not shown");
+    ok(!app->source, "and no other one either");
+    put_workers("");
+    settle(app);
+    press(app, "gj<enter>");
+    char name[ETI_FACT_TEXT], path[4096];
+    snprintf(path, sizeof path, "%s", getenv("PATH"));
+    setenv("PATH", "nowhere", 1); /* (without an ssh) */
+    tui_app_key(app, TUI_K_DOWN);
+    tui_app_key(app, TUI_K_ENTER);
+    setenv("PATH", path, 1);
+    ok(app->source != NULL, "one that is chosen is shown");
+    const char *is = app->source ? eti_facts_get(app->source->facts, "name", name) : "";
+    is_str(is ? is : "", "odd-newt", "the one that was selected");
+    is_str(app->source ? app->source->place : "", "lab", "of that worker");
 }
 
 /* A test's answer, whose numbers are all different. */
@@ -581,6 +620,7 @@ main(int argc, char **argv)
     check_hidden(app);
     check_scroll(app);
     check_whole(app);
+    check_chosen(app);
     check_answer();
     whole_close();
     picture_close(&app, directory);
