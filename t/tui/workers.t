@@ -47,6 +47,7 @@ does '2 workers, 1 reachable' "the others are asked all the same" ''
 does 'near is ssh://nowhere' "+ adds one" '+near ssh://nowhere<enter>'
 says conf/workers.yaml 'ssh://nowhere' "to the user's file"
 does 'it is forgotten here' "X forgets one, when that is confirmed" 'jjXy'
+says out ' 2 workers,' "the list is without it at once"
 run worker list
 [ "$(grep -c nowhere out)" = 0 ]
 ok $? "for good"
