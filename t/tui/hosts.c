@@ -546,6 +546,8 @@ check_chosen(struct tui_app *app)
     const char *is = app->source ? eti_facts_get(app->source->facts, "name", name) : "";
     is_str(is ? is : "", "odd-newt", "the one that was selected");
     is_str(app->source ? app->source->place : "", "lab", "of that worker");
+    const struct workers *w = tui_app_state(app, TUI_IN_workers);
+    is_str(w->fault, "", "and the fault of the one before is gone");
 }
 
 /* A test's answer, whose numbers are all different. */
