@@ -421,6 +421,11 @@ check_mouse(struct tui_app *app)
     tui_app_mouse(app, &m);
     is_int(w->list.at, 2, "a click selects the worker there");
     ok(!w->is_typing, "and does no more");
+    (void)asked();
+    tui_app_mouse(app, &m);
+    settle(app);
+    ok(strstr(asked(), "worker runs old --json\n") != NULL,
+       "another click on it asks for its runs");
     ok(w->form_y > WORKERS_FIRST, "below them is the form");
     m.y = top + w->form_y - 1;
     tui_app_mouse(app, &m);
