@@ -4,10 +4,13 @@
  * lines. */
 #include "config.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/library/facts.h"
 #include "t/tap.h"
 #include "t/tui/picture.h"
 
@@ -430,6 +433,86 @@ test_said(struct et_ctx *cx)
     picture_close(&app, folder);
 }
 
+/* ---- files of ranks ---- */
+
+/* Writes N lines of numbers, FORMAT, to logs/NAME of FOLDER. */
+static void
+put_numbers(const char *folder, const char *name, const char *format, int n)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/logs/%s", folder, name);
+    FILE *f = fopen(path, "a");
+    for (int i = 0; f && i < n; i++)
+        fprintf(f, format, i);
+    if (!f || fclose(f) != 0)
+        bail("cannot write %s", path);
+}
+
+/* What comes of the logs: lines of each rank, the first and the last. */
+struct came {
+    int n[5];
+    char first[5][32], last[5][32];
+};
+
+static void
+take_lines(struct tui_source *s, struct came *out)
+{
+    struct tui_log_line l;
+    *out = (struct came){0};
+    while (s->class->advance(s, 1, 0))
+        continue;
+    while (s->class->line(s, &l)) {
+        if (l.level >= 0 || l.word)
+            continue; /* a record */
+        const int k = l.rank >= 0 && l.rank < 4 ? l.rank : 4;
+        if (out->n[k]++ == 0)
+            snprintf(out->first[k], sizeof out->first[k], "%s", l.text);
+        snprintf(out->last[k], sizeof out->last[k], "%s", l.text);
+    }
+}
+
+static void
+test_files(struct et_ctx *cx)
+{
+    enum { TAIL = 1 << 20, LONG = 150000, CUT = (10 * LONG - TAIL) / 10 + 1 };
+    char folder[] = "/tmp/etude-logs.XXXXXX", command[256];
+    struct tui_source *s;
+    struct came came;
+    json_t *facts;
+    picture_run(folder, "20");
+    snprintf(command, sizeof command, "rm -rf %s/logs && mkdir %s/logs", folder,
+             folder);
+    if (system(command) != 0)
+        bail("no folder for logs");
+    put_numbers(folder, "rank0.txt", "short %d\n", 2);
+    put_numbers(folder, "rank1.txt", "%09d\n", LONG);
+    put_numbers(folder, "rank2.txt.old", "old %d\n", 2);
+    put_numbers(folder, "rank-2.txt", "old %d\n", 2);
+    put_numbers(folder, "rank3.txt", "%07d\n", TAIL / 8);
+    put_numbers(folder, "rank99999.txt", "far %d\n", 2);
+    if (eti_facts_read(cx, folder, &facts) != ET_OK ||
+        tui_source_dir(cx, facts, &s) != ET_OK)
+        bail("no run: %s", et_error_get(cx)->message);
+    take_lines(s, &came);
+    ok(came.n[0] == 2 && strcmp(came.first[0], "short 0") == 0,
+       "a short log is read from its beginning");
+    is_int(came.n[1], LONG - CUT,
+           "of a long one the last MiB, without the line that "
+           "is cut");
+    snprintf(command, sizeof command, "%09d", CUT);
+    is_str(came.first[1], command, "from the next on");
+    ok(came.n[3] == TAIL / 8 && strcmp(came.first[3], "0000000") == 0,
+       "one of a MiB is whole");
+    ok(came.n[2] == 0 && came.n[4] == 0, "files of other names are no logs of ranks");
+    put_numbers(folder, "rank0.txt", "more %d\n", 3);
+    take_lines(s, &came);
+    ok(came.n[0] == 3 && strcmp(came.first[0], "more 0") == 0 && came.n[1] == 0,
+       "what is added comes, and nothing else");
+    tui_source_free(&s);
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    (void)!system(command);
+}
+
 int
 main(void)
 {
@@ -446,6 +529,7 @@ main(void)
     picture_close(&app, folder);
     test_said(cx);
     test_wide(cx);
+    test_files(cx);
     et_ctx_free(&cx);
     return done();
 }
