@@ -500,6 +500,81 @@ save(const char *value)
     return 1;
 }
 
+/* ---- the first line and the last two ---- */
+
+/* Row Y of the screen, from its end where Y is below 0; TEXT has room for it. */
+static const char *
+row_at(struct made *m, int y, char text[512])
+{
+    const char *screen = made_screen(m);
+    for (y += y < 0 ? m->app->grid.rows : 0; y > 0; y--)
+        screen = strchr(screen, '\n') + 1;
+    snprintf(text, 512, "%.*s", (int)strcspn(screen, "\n"), screen);
+    return text;
+}
+
+static void
+test_frame(void)
+{
+    struct made *m = made_run(cx, "{\"name\": \"calm-yak\"}");
+    char text[512], long_text[4 * 60] = "";
+    int apart = 0;
+    made_open(m, TUI_IN_monitor, 24, 80);
+    for (int i = TUI_SCREENS - 1; i >= 0; i--)
+        for (int side = 0; side < 2; side++) {
+            made_press(m, side ? "3" : "4");
+            const char *row = row_at(m, 0, text);
+            char name[2] = {(char)('1' + i), '\0'};
+            const int x = (int)(strstr(row, name) - row);
+            const int w = (int)strcspn(row + x + 2, " ]") + 1;
+            tui_app_mouse(
+                m->app,
+                &(struct tui_mouse){.y = 0, .x = side ? x + w : x, .what = TUI_CLICK});
+            apart += m->app->at != i;
+        }
+    is_int(apart, 0, "a click on a tab, from its first letter to its last, goes there");
+
+    FILE *f = whole_text();
+    made_press(m, "2");
+    for (int cols = 20; cols <= 200; cols += cols < 110 ? 3 : 15) {
+        tui_app_resize(m->app, 24, cols);
+        fprintf(f, "%s\n", row_at(m, 0, text));
+        fprintf(f, "%s\n", row_at(m, -1, text));
+    }
+    whole_is("frame: tabs and hints at each width");
+
+    apart = 0;
+    for (int cols = 40; cols <= 200; cols += 20) {
+        tui_app_resize(m->app, 24, cols);
+        row_at(m, -1, text);
+        const int n = m->app->n_spots;
+        row_at(m, -1, text);
+        apart += m->app->n_spots != n;
+        for (int i = 0; i < n; i++) {
+            const struct tui_spot *a = &m->app->spot[i];
+            if (a->y == 23) /* from a key to the end of its text */
+                apart += a->x < 1 || text[a->x - 1] != ' ' || text[a->x] == ' ' ||
+                         text[a->x + a->w - 1] == ' ' ||
+                         (text[a->x + a->w] != ' ' && text[a->x + a->w] != '\0');
+        }
+    }
+    is_int(apart, 0, "what can be clicked in the last line are its hints");
+
+    for (int i = 0; i < 40; i++)
+        snprintf(long_text + strlen(long_text), 7, "word%d ", i % 10);
+    static const int sizes[][2] = {{60, 10}, {150, 10}, {60, 6}, {60, 4}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        char name[64];
+        tui_app_resize(m->app, sizes[i][1], sizes[i][0]);
+        tui_say(m->app, TUI_WARN, "%s", long_text);
+        snprintf(name, sizeof name, "frame: a long message at %d x %d", sizes[i][0],
+                 sizes[i][1]);
+        fputs(made_screen(m), whole_text());
+        whole_is(name);
+    }
+    made_free(&m);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -520,6 +595,7 @@ main(int argc, char **argv)
     test_help();
     test_palette();
     test_ways();
+    test_frame();
     whole_close();
     if (chdir("/") != 0)
         bail("cannot leave");
