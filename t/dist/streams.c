@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* streams.c: all that the short runs of t/dist/told tell where two ranks train together
- * (t/train/told_file.h): what the first rank tells, and behind "rank1." the lines of the
- * second that differ. The runs of trainer.txt are stopped and resumed as well, and must
- * tell the same. ETUDE_UPDATE=1 writes the numbers anew, as the device "ref" has them. */
+/* streams.c: all that the short runs of t/dist/told tell where two ranks train
+ * together (t/train/told_file.h): what the first rank tells, and behind "rank1." the
+ * lines of the second that differ. The runs of trainer.txt are stopped and resumed as
+ * well, and must tell the same. ETUDE_UPDATE=1 writes the numbers anew, as the device
+ * "ref" has them. */
 #include "config.h"
 
 #include <stdio.h>

@@ -2,8 +2,8 @@
 /* told.h: all that a short run tells, as text: which records, by kind and batch; of
  * each metric its values in those records, "-" where one lacks it; messages; how many
  * weights and running statistics there are in the end (behind the first rank: weights
- * alone), their norm, and the sum of their magnitudes times 1 to 7 by turns. What a clock has to do with is "*"; what a device tells of its memory is
- * left out. */
+ * alone), their norm, and the sum of their magnitudes times 1 to 7 by turns. What a
+ * clock has to do with is "*"; what a device tells of its memory is left out. */
 #ifndef ETUDE_T_TRAIN_TOLD_H
 #define ETUDE_T_TRAIN_TOLD_H
 
