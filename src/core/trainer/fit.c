@@ -340,8 +340,8 @@ et_trainer_fit(struct et_trainer *t, struct et_time duration)
     return et_trainer_fit_with(t, &options);
 }
 
-/* Had a callback ended the run when the checkpoint was saved? Only a run that is resumed
- * asks: another recipe may load the same checkpoint to train on. */
+/* Had a callback ended the run when the checkpoint was saved? Only a run that is
+ * resumed asks: another recipe may load the same checkpoint to train on. */
 static bool
 had_stopped(const struct et_trainer *t)
 {
