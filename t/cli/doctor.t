@@ -31,6 +31,8 @@ done
 grep -A1 -E '^[a-z ]* problem ' out | grep -c -- '^ *-> ' >told
 is "$(cat told)" "$(grep -cE '^[a-z ]* problem ' out)" "each problem has a line with what to do"
 is "$(grep -c -- '-> *\(nothing.*\)\{0,1\}$' out)" 0 "and where nothing is to be done no line says so"
+TERM=dumb LC_ALL=C "$etude" doctor >poor 2>err
+is "$(grep -c -e '-> set TERM' -e '-> set LC_ALL' poor)" 2 "of two findings of a part each has its own"
 is "$(ls -A .sockets/etude)" "" "no socket is left, nor its lock"
 [ ! -e "$HOME" ]
 ok $? "and no home is made"

@@ -218,10 +218,35 @@ test_tokenizers(void)
     et_dataset_close(&d);
 }
 
+/* A recipe may ask for more tokens than the folder knows, not for fewer. */
+static void
+test_vocabulary_sizes(void)
+{
+    static const struct {
+        const char *size;
+        int64_t below; /* 0: it is refused */
+    } rows[] = {{"50257", 8}, {"300", 300}, {"9", 9}, {"8", 8}, {"7", 0}};
+    const char *folder = write_tokens(words, 4);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_dataset *d = NULL;
+        et_status status = try_open(
+            "tokens", SET("path", folder, "seq_len", "4", "vocab_size", rows[i].size),
+            &d);
+        ok(rows[i].below
+               ? status == ET_OK && d->facts.field[ET_FIELD_X].below == rows[i].below
+               : status == ET_EINVAL,
+           "a folder of 8 tokens and a vocab_size of %s: %d", rows[i].size,
+           (int)rows[i].below);
+        et_error_clear(cx);
+        et_dataset_close(&d);
+    }
+}
+
 int
 main(void)
 {
     cx = need_ctx();
+    test_vocabulary_sizes();
     test_token_folders();
     test_kept_tokens();
     test_tokenizers();

@@ -299,6 +299,8 @@ test_lists(void)
 {
     begin();
     struct et_tensor *x = leaf("f32[3]", NULL), *y = leaf("f32[2,3]", NULL);
+    ok(!et_dropout(g, x, leaf("i64[2]", NULL), -0.25, 0) && is_refused(),
+       "dropout of less than nothing is an error");
 #define ET_OP(name, number)
 #define ET_OP_UNARY(name, number)                                                      \
     ok(made_by(et_##name(g, x), ET_OP_##name), "et_%s appends its operation", #name);  \

@@ -344,7 +344,15 @@ static void
 test_further(struct et_ctx *cx)
 {
     static const char *const names[] = {"^loss$", "cross", "matthews", NULL};
+    static const char *const usual[] = {"oss", NULL}; /* CrossEntropy, and Loss */
     struct run r;
+    run_prepare(&r, cx, &(struct run_setup){.n = 10, .evaluate = true});
+    r.evaluator.metrics = usual;
+    run_start(&r);
+    need(cx, et_trainer_eval(r.trainer));
+    is_int(count_metrics(&r, "eval"), 1,
+           "an expression that fits a usual metric chooses no further one");
+    run_close(&r);
     double loss, entropy, correlation;
     run_prepare(&r, cx, &(struct run_setup){.n = 10, .evaluate = true});
     r.evaluator.metrics = names;

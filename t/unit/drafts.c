@@ -287,6 +287,10 @@ test_included(void)
     et_error_clear(cx);
     must(eti_sketch_save(d, "r.yaml", true), "save");
     ok(eti_sketch_is_valid(d) && !eti_sketch_is_changed(d), "saved back it is right");
+    char *copy = strdup(d->text);
+    must(eti_sketch_begin(d, copy, d->n, "y"), "begin");
+    ok(eti_sketch_is_changed(d), "begun anew with as many letters it is in no file");
+    free(copy);
     unlink("below/r.yaml");
     rmdir("below");
     unlink("r.yaml");
@@ -419,6 +423,15 @@ test_layers(void)
         must(eti_sketch_undo(d, &what), "undo");
         is_str(what, names[i], "which undo says");
     }
+    eti_sketch_free(&d);
+
+    d = sketch_of("model:\n  name: layers\n  layers:\n  - relu\n  - flatten\n"
+                  "  - tanh\n");
+    find_line(d, "model.layers.1", &line);
+    must(eti_sketch_move_layer(d, &line, 1), "move");
+    is_str(d->text,
+           "model:\n  name: layers\n  layers:\n  - relu\n  - tanh\n  - flatten\n",
+           "the last but one is moved behind the last");
     eti_sketch_free(&d);
 
     d = sketch_of("model: {name: layers, layers: [relu, flatten]}\n");

@@ -295,11 +295,29 @@ names(void)
     }
 }
 
-/* Names as timm's own state_dict lists them, so that two mistakes cannot cancel. */
+/* What MODEL's map makes of each name of TABLE, up to a NULL; NULL behind one: nothing. */
+static void
+is_spelled(const char *model, const char *whose, const char *const table[][2])
+{
+    struct et_model *m = make(model, 10, NULL);
+    struct et_leaves l;
+    need(cx, et_module_leaves(cx, m->root, ET_PARAM | ET_BUFFER, &l));
+    for (size_t i = 0; table[i][0]; i++) {
+        struct eti_weight_place place;
+        bool found = eti_weight_place(&l, model, table[i][0], &place);
+        is_str(found ? place.leaf->name : "", table[i][1] ? table[i][1] : "", "%s's %s",
+               whose, table[i][0]);
+    }
+    et_leaves_release(&l);
+    et_model_free(&m);
+}
+
+/* Names as the libraries' own state_dicts list them, so that two mistakes cannot
+ * cancel. */
 static void
 spelled(void)
 {
-    static const char *const table[][2] = {
+    static const char *const timm[][2] = {
         {"conv_stem.weight", "features.0.0.weight"},
         {"bn1.running_mean", "features.0.1.running_mean"},
         {"blocks.0.0.conv_dw.weight", "features.1.0.block.0.0.weight"},
@@ -316,18 +334,19 @@ spelled(void)
         {"blocks.7.0.conv_pwl.weight", NULL},
         {"blocks.x.0.bn1.weight", NULL},
         {"blocks.99999999999999999999.0.bn1.weight", NULL},
+        {NULL, NULL},
     };
-    struct et_model *m = make("efficientnet_b0", 10, NULL);
-    struct et_leaves l;
-    need(cx, et_module_leaves(cx, m->root, ET_PARAM | ET_BUFFER, &l));
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        struct eti_weight_place place;
-        bool found = eti_weight_place(&l, "efficientnet_b0", table[i][0], &place);
-        is_str(found ? place.leaf->name : "", table[i][1] ? table[i][1] : "",
-               "timm's %s", table[i][0]);
-    }
-    et_leaves_release(&l);
-    et_model_free(&m);
+    /* ViTForImageClassification, and ViTModel, which has no "vit." in front. */
+    static const char *const vit[][2] = {
+        {"vit.embeddings.cls_token", "cls_token"},
+        {"embeddings.cls_token", "cls_token"},
+        {"vit.encoder.layer.3.layernorm_before.bias", "blocks.3.norm1.bias"},
+        {"encoder.layer.3.layernorm_before.bias", "blocks.3.norm1.bias"},
+        {"bert.embeddings.cls_token", NULL},
+        {NULL, NULL},
+    };
+    is_spelled("efficientnet_b0", "timm", timm);
+    is_spelled("vit_ti16", "transformers", vit);
 }
 
 /* ---- files that fit in part ---- */
