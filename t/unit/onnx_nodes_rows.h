@@ -167,6 +167,10 @@ ROW(do_causal, {
     struct et_tensor *q = et_reshape(g, x, SHAPE(n, 1, 5, 1));
     return et_sdpa(g, q, q, q, NULL, true, 2);
 })
+ROW(do_causal_biased, {
+    struct et_tensor *q = et_reshape(g, x, SHAPE(n, 1, 5, 1));
+    return et_sdpa(g, q, q, q, fill(g, SHAPE(1, 1, 1, 5), 9), true, 2);
+})
 ROW(do_causal_twice, {
     struct et_tensor *q = et_reshape(g, x, SHAPE(n, 1, 5, 1));
     struct et_tensor *k = et_slice(g, q, 2, 1, 3, 1);
@@ -341,6 +345,11 @@ static const struct {
      "2), Transpose(Reshape(x, [-1 1 5 1]) perm=0,1,3,2)), Identity([5x5: 0 -inf "
      "-inf -inf -inf 0 0 -inf -inf -inf 0 0 0 -inf -inf 0 0 0 0 -inf 0 0 0 0 "
      "0])) axis=3), Reshape(x, [-1 1 5 1]))"},
+    {"causal_biased", do_causal_biased,
+     "MatMul(Softmax(Add(Add(MatMul(Mul(Reshape(x, [-1 1 5 1]), "
+     "2), Transpose(Reshape(x, [-1 1 5 1]) perm=0,1,3,2)), Expand(9, [1 1 1 5])), "
+     "Identity([5x5: 0 -inf -inf -inf -inf 0 0 -inf -inf -inf 0 0 0 -inf -inf 0 0 0 0 "
+     "-inf 0 0 0 0 0])) axis=3), Reshape(x, [-1 1 5 1]))"},
     {"causal_twice", do_causal_twice,
      "ONNX: sdpa of f32[2,1,5,1]: attentions of "
      "several lengths"},
