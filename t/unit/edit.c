@@ -149,6 +149,8 @@ removing(void)
     is_edited("a: 1\nb: 2", ETI_EDIT_REMOVE, "b", 0, "a: 1\n", "the last one, too");
     is_edited("a: 1\n# of b\nb: 2  # two\nc: 3\n", ETI_EDIT_REMOVE, "b", 0,
               "a: 1\n# of b\n# two\nc: 3\n", "and comments stay");
+    is_edited("a: 1\nb: 2  # two", ETI_EDIT_REMOVE, "b", 0, "a: 1\n# two\n",
+              "in a last line without an end, too");
     is_edited("a: 1\nb: \"x # y\"\nc: 'u # v'\n", ETI_EDIT_REMOVE, "b", 0,
               "a: 1\nc: 'u # v'\n", "but what only looks like one in a text");
     is_edited("a: 1\nb:\n  # in b\n  x: \"p #q\"  # of x\n  y: 2\nc: 3\n",
