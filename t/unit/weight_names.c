@@ -295,7 +295,7 @@ names(void)
     }
 }
 
-/* What MODEL's map makes of each name of TABLE, up to a NULL; NULL behind one: nothing. */
+/* What MODEL maps the names of TABLE to; NULL behind one: to nothing. NULL ends it. */
 static void
 is_spelled(const char *model, const char *whose, const char *const table[][2])
 {
