@@ -158,10 +158,12 @@ exits 64 "a number of GPUs that is none"
 head -c 210000 /dev/zero | tr '\0' '#' >large.yaml
 run train large.yaml --on lab
 exits 64 "a recipe of more than 200 KiB"
-for option in "--run_directory x" "--resume x" "--dry-run" "--stdout x" "--world_size 2"; do
+for option in "--run_directory x" "--resume x" "--autoresume" "--dry-run" "--stdout x" "--stderr x" \
+    "--world_size 2" "--base_rank 1" "--node_rank 1" "--master_addr localhost" "--master_port 5000"; do
     # shellcheck disable=SC2086
     run train small.yaml --on lab $option
     exits 64 "$option does not go with --on"
+    says err "does not go with --on" "which is said"
 done
 is "$(cat there/home/runs/*/run.json | grep -c '"state"')" 5 "and nothing was started by any of these"
 

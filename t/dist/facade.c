@@ -27,18 +27,34 @@
 
 /* Runs FN as WORLD ranks; they all end with 0. */
 static bool
+have_ended_well(struct group *g, int world)
+{
+    bool well = true;
+    group_wait(g, 60, -1);
+    for (int r = 0; r < world; r++) {
+        if (g->exit[r] != 0)
+            diag("rank %d of %d: exit %d: %s", r, world, g->exit[r], g->text[r]);
+        well &= g->exit[r] == 0;
+    }
+    return well;
+}
+
+/* FN opens its communicator itself. */
+static bool
 all_well(int world, group_fn *fn, void *data)
 {
     struct group g;
-    bool well = true;
     group_start_bare(&g, world, 20, fn, data);
-    group_wait(&g, 60, -1);
-    for (int r = 0; r < world; r++) {
-        if (g.exit[r] != 0)
-            diag("rank %d of %d: exit %d: %s", r, world, g.exit[r], g.text[r]);
-        well &= g.exit[r] == 0;
-    }
-    return well;
+    return have_ended_well(&g, world);
+}
+
+/* FN is given one. */
+static bool
+all_well_with(int world, group_fn *fn, void *data)
+{
+    struct group g;
+    group_start(&g, world, 20, fn, data);
+    return have_ended_well(&g, world);
 }
 
 /* ---- who they are ---- */
@@ -289,7 +305,7 @@ gather_rows(struct et_ctx *cx, struct et_comm *c, void *data)
         {4, {1, 3, 2}, ET_CHANNELS_LAST, false},
     };
     const int world = et_comm_world(c), rank = et_comm_rank(c);
-    (void)data;
+    EXPECT(world == *(const int *)data);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (int empty = -1; empty < world; empty++) {
             float own[MOST];
@@ -595,8 +611,8 @@ main(void)
            world);
         ok(all_well(world, fill_up, NULL), "%d ranks gather as many as each has",
            world);
-        ok(all_well(world, gather_rows, NULL), "%d ranks gather rows of every sort",
-           world);
+        ok(all_well_with(world, gather_rows, &world),
+           "%d ranks gather rows of every sort", world);
         ok(all_well(world, pass_objects, NULL),
            "%d ranks pass objects of no bytes, a few, and 3 MB", world);
     }

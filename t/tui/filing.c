@@ -285,6 +285,14 @@ test_then(void)
     is_str(path_of(app), "later.yaml", "y goes on");
     ok(has("r.yaml", "lr: 0.5"), "and loses them");
 
+    if (eti_sketch_begin(state_of(app)->sketch, "max_duration: 4ba\n", 18, "of a run"))
+        bail("no sketch");
+    tui_compose_begin(app, "later.yaml");
+    picture_draw(app);
+    picture_has("changes that are not saved", "one that has no file yet is asked about");
+    press(app, "y");
+    is_str(path_of(app), "later.yaml", "y goes on");
+
     tui_compose_begin(app, "r.yaml");
     change(app, "0.125");
     put("r.yaml", "# another's\n");

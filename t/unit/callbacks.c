@@ -515,6 +515,27 @@ test_run(struct et_ctx *cx)
         et_callback_free(&c[i]);
 }
 
+/* Without options each has its defaults, or says what it cannot do without. */
+static void
+test_defaults(struct et_ctx *cx)
+{
+    const struct et_registry *r = et_registry_core();
+    for (int k = 0; k < 2; k++) {
+        const struct et_component *info;
+        enum et_kind kind = k == 0 ? ET_KIND_CALLBACK : ET_KIND_LOGGER;
+        for (int i = 0; (info = r->get(r, kind, i)) != NULL; i++) {
+            struct et_callback *c = NULL;
+            et_status status = et_callback_new(
+                cx, (const struct et_callback_class *)info, NULL, scratch_folder(), &c);
+            ok(status == ET_OK ? c != NULL : status == ET_EINVAL && !c,
+               "%s without options: %s", info->name,
+               status == ET_OK ? "its defaults" : et_error_get(cx)->message);
+            et_error_clear(cx);
+            et_callback_free(&c);
+        }
+    }
+}
+
 int
 main(void)
 {
@@ -535,6 +556,7 @@ main(void)
     test_best(cx, *r.state);
     run_close(&r);
     test_run(cx);
+    test_defaults(cx);
     ok(!et_callback_find("speed"), "a name that is none finds none");
     et_alloc_get_stats(cx, &stats);
     is_int((int64_t)stats.live, 0, "nothing is left behind");
