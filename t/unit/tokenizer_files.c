@@ -197,6 +197,37 @@ test_not_utf8(void)
     et_tokenizer_free(&t);
 }
 
+/* A piece over a blank: GPT-2's pattern, which divides there, is used unless a file says
+ * otherwise. */
+static void
+test_pattern(void)
+{
+    static const struct {
+        const char *says;
+        int n;
+    } rows[] = {{"", 3}, {",\"use_regex\":true", 3}, {",\"use_regex\":false", 2}};
+    static char vocab[VOCAB_MOST], text[16384];
+    put_bytes(vocab, -1, "");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct et_encoding a;
+        struct et_encoder *e;
+        snprintf(
+            text, sizeof text,
+            "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":"
+            "false%s},\"model\":{\"type\":\"BPE\",\"vocab\":{%s,\"a\xc4\xa0\":256},"
+            "\"merges\":[\"a \xc4\xa0\"]}}",
+            rows[i].says, vocab);
+        struct et_tokenizer *t = open_json(text);
+        if (!t || et_encoder_new(cx, t, &e) != ET_OK)
+            bail("no encoder");
+        ok(et_encode(e, "a a", 3, 0, &a) == ET_OK && a.n == rows[i].n,
+           "a file of bytes that says '%s' of the pattern: %d tokens", rows[i].says,
+           rows[i].n);
+        et_encoder_free(&e);
+        et_tokenizer_free(&t);
+    }
+}
+
 /* ---- GPT-2's two files ---- */
 
 static void
@@ -594,6 +625,7 @@ main(void)
     test_limits();
     test_not_normalized();
     test_not_utf8();
+    test_pattern();
     test_beside();
     test_empty_matches();
     test_exact();
