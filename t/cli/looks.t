@@ -58,6 +58,13 @@ want="$(printf '%.4f %.4f %d' "$(below $acc last)" "$(below $acc best)" "$(below
 run show early
 is "$(awk -v m=$acc '$1 == m {print $2, $3, $4}' out)" "$want" "show has last, best and where"
 is "$(awk -v m=$acc '$1 == m {print $2 != $3}' out)" 1 "which differ"
+seq 40 | awk 'BEGIN { print "a,b" } { print $1 "," $1 * 7 % 11 + 5 }' >rows.csv
+printf '%s\n' 'max_duration: 1ba' 'seed: 1' 'model: {name: mlp, hidden: 3}' \
+    'train_data: {name: table, path: rows.csv, target: b, batch_size: 4}' \
+    "eval_data: {name: table, path: rows.csv, target: b, batch_size: 4}" >worse.yaml
+run train worse.yaml --quiet --run_name worse
+run show worse
+is "$(awk '$1 ~ /R2/ {print $2 < 0, $3 < 0, $4}' out)" "1 1 1" "a number below 0 is shown as it is"
 
 # ---- comparisons ----
 
