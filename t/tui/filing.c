@@ -289,7 +289,13 @@ test_then(void)
         bail("no sketch");
     tui_compose_begin(app, "later.yaml");
     picture_draw(app);
-    picture_has("changes that are not saved", "one that has no file yet is asked about");
+    picture_has("changes that are not saved",
+                "one that has no file yet is asked about");
+    press(app, "<esc>q");
+    picture_has("changes that are not saved", "where one leaves, too");
+    press(app, "<esc>");
+    ok(!app->leaves, "who does not answer stays");
+    tui_compose_begin(app, "later.yaml");
     press(app, "y");
     is_str(path_of(app), "later.yaml", "y goes on");
 
