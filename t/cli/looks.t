@@ -64,7 +64,7 @@ printf '%s\n' 'max_duration: 1ba' 'seed: 1' 'model: {name: mlp, hidden: 3}' \
     "eval_data: {name: table, path: rows.csv, target: b, batch_size: 4}" >worse.yaml
 run train worse.yaml --quiet --run_name worse
 run show worse
-is "$(awk '$1 ~ /R2/ {print $2 < 0, $3 < 0, $4}' out)" "1 1 1" "a number below 0 is shown as it is"
+is "$(awk '$1 ~ /R2/ {print $2 + 0 < 0, $3 + 0 < 0, $4}' out)" "1 1 1" "a number below 0 is shown as it is"
 
 # ---- comparisons ----
 
