@@ -187,7 +187,8 @@ test_place(void)
     ok(f && fgets(text, sizeof text, f) && strcmp(text, "mine") == 0,
        "it is untouched");
     fclose(f);
-    ok(etd_endpoint_is_ours(cx, path) == ET_ENOENT, "nothing listens there, it is told");
+    ok(etd_endpoint_is_ours(cx, path) == ET_ENOENT,
+       "nothing listens there, it is told");
     et_error_clear(cx);
     unlink(path);
 

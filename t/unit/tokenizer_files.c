@@ -197,8 +197,8 @@ test_not_utf8(void)
     et_tokenizer_free(&t);
 }
 
-/* A piece over a blank: GPT-2's pattern, which divides there, is used unless a file says
- * otherwise. */
+/* A piece over a blank: GPT-2's pattern, which divides there, is used unless a file
+ * says otherwise. */
 static void
 test_pattern(void)
 {
