@@ -217,7 +217,7 @@ test_splits(void)
         there += strstr(both, pair) != NULL;
     }
     ok(there == 6 && strlen(both) == 6 * 4 - 1, "else each is of one split: %s", both);
-    /* A sample of the test split, the first or the third, has a label that is none. */
+    /* A sample of the test split, the first or the third, has a label of no class. */
     for (int k = 0; k <= 8; k += 8) {
         const char *test = strchr(both, '|') + 1 + k;
         char bad[512], want[64];

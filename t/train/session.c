@@ -638,7 +638,7 @@ test_loaders(void)
     static const struct {
         int i;
         bool bare;
-        int want; /* batches of an epoch; 0: there is none */
+        int want; /* batches of an epoch; 0: no such loader */
     } row[] = {{-1, false, 4}, {0, false, 2}, {1, false, 3}, {2, false, 0},
                {99, false, 0}, {-1, true, 0}, {0, true, 0}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {

@@ -471,7 +471,7 @@ static void
 test_get(void)
 {
     static const struct {
-        const char *key, *want; /* NULL: there is none */
+        const char *key, *want; /* want NULL: the key is missing */
     } row[] = {
         {"name", "otter"},
         {"threads", "5"},

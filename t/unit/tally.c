@@ -125,7 +125,7 @@ test_parts(void)
 
 /* ---- the tally ---- */
 
-/* Adds a record of KIND at batch BA with a number called NAME, if that is one. */
+/* Adds a record of KIND at batch BA with the number NAME; NULL: without one. */
 static void
 count(struct eti_tally *t, enum et_record_kind kind, int64_t ba, const char *name,
       double value, int64_t at)
