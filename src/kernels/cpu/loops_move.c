@@ -159,7 +159,9 @@ PREPARE(pack)
         gap.shape[0] = o->offset[i] > end ? o->offset[i] - end : 0;
         add_number(k, &gap, end * y->stride[0]);
         add_job(k, &part, o->offset[i] * y->stride[0], i, &call->in[i], 0);
-        end = o->offset[i] + et_desc_count(&part);
+        /* (A part of nothing may lie in the place of one that is longer.) */
+        if (end < o->offset[i] + et_desc_count(&part))
+            end = o->offset[i] + et_desc_count(&part);
     }
     gap.shape[0] = o->total - end;
     add_number(k, &gap, end * y->stride[0]);

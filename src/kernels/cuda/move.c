@@ -244,7 +244,9 @@ PREPARE(pack)
         struct et_desc part = packed(&call->in[i], y->stride[0]);
         add_gap(k, y, end, o->offset[i]);
         add_job(k, &part, o->offset[i] * y->stride[0], i, &call->in[i], 0);
-        end = o->offset[i] + et_desc_count(&part);
+        /* (A part of nothing may lie in the place of one that is longer.) */
+        if (end < o->offset[i] + et_desc_count(&part))
+            end = o->offset[i] + et_desc_count(&part);
     }
     add_gap(k, y, end, o->total);
     *out = &k->base;

@@ -73,7 +73,9 @@ etk_ref_pack(const struct etk_ref *r)
             etk_set(y, end * y->d.stride[0], 0);
         for (struct etk_pos i = etk_begin(&m); !i.end; etk_next(&m, &i))
             etk_move(y, (o->offset[k] + i.n) * y->d.stride[0], x, etk_offset(&m, i.ix));
-        end = o->offset[k] + et_desc_count(&x->d);
+        /* (A part of nothing may lie in the place of one that is longer.) */
+        if (end < o->offset[k] + et_desc_count(&x->d))
+            end = o->offset[k] + et_desc_count(&x->d);
     }
     for (; end < o->total; end++)
         etk_set(y, end * y->d.stride[0], 0);
