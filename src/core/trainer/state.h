@@ -35,7 +35,7 @@ struct et_state {
     struct et_timestamp predict_timestamp; /* of the prediction under way */
     bool stop;                             /* set by et_state_stop: the loop ends */
     const char *stop_reason;               /* a sentence, borrowed; NULL */
-    char stopped_by[32];  /* the callback that did so, by its name; "": none of them */
+    char stopped_by[96];  /* the callback that did so, by its name; "": none of them */
     char stopped_why[96]; /* and its reason, which a checkpoint keeps */
     bool target_reached;
     bool eval_enough; /* the evaluation under way ends with this batch */
